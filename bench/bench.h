@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of bench/ share. A command returns the exit code of the
+ * program (harness/err.h); the parent process never touches CUDA or verbs.
+ */
+#ifndef FS_BENCH_H
+#define FS_BENCH_H
+
+#include "harness/child.h"
+#include "harness/err.h"
+#include "harness/machine.h"
+#include "harness/plan.h"
+#include "harness/rows.h"
+#include "harness/stats.h"
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* ---- commands: argv[0] is the command's own name ---- */
+int cmd_run(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
+int cmd_serve(int argc, char **argv);  /* the child's side, not for users */
+
+/* ---- options.c: one grammar for all commands, options in any order ---- */
+enum {
+	ACCEPT_DIR = 1, ACCEPT_REPEAT = 2, ACCEPT_SEED = 4, ACCEPT_RAW = 8, ACCEPT_DRY_RUN = 16,
+	ACCEPT_TIMEOUT = 32, ACCEPT_CROSS = 64, ACCEPT_NS = 128, ACCEPT_UNTOLD = 256,
+	ACCEPT_MARKDOWN = 512,
+	ACCEPT_WORDS = 1024,      /* arguments that are neither option nor NAME=VALUE */
+	ACCEPT_SETTINGS = 2048,   /* NAME=VALUE */
+};
+#define REPEAT_MAX 10000
+
+struct options {
+	int argc;                 /* as typed, for run.json */
+	char **argv;
+	const char *dir;          /* NULL: default_dir() */
+	int repeat;
+	uint64_t seed;
+	int raw, dry_run, cross, markdown;
+	double timeout_s;         /* 0: what each probe says */
+	long long ns;             /* 0: by issuer */
+	const char *untold;
+	char **words; int nwords;         /* pointers into argv */
+	char **settings; int nsettings;
+};
+/* -1: go on; else the exit code (0 after --help). `help` is printed whole. */
+int options_parse(struct options *o, int argc, char **argv, unsigned accepts, const char *help);
+void options_free(struct options *o);
+
+/* ---- where.c: places in the file system ---- */
+/* Directory of the shipped configs; -ENOENT with a reason that names where it
+ * was looked for. */
+int configs_dir(char *buf, size_t len);
+/* results/<UTC time>-<host> below the current directory, one that isn't there. */
+void default_dir(char *buf, size_t len);
+/* "2025-01-31T12:00:00Z" */
+char *utc_text(uint64_t wall, char *buf, size_t len);
+
+/* ---- wire.c: rows and texts as JSON, both sides of the pipe ---- */
+json_t *wire_text(const char *s);                      /* bytes that are no UTF-8 become '?' */
+json_t *row_to_json(const struct row *r);
+int row_from_json(const json_t *j, struct row *r);     /* -EPROTO */
+
+/* ---- crew.c: the children, one a group of points ---- */
+/* Points that share NIC, issuer and devices share a child in a repetition. At
+ * most CREW_MAX stay alive; the least recently used one makes room. */
+#define CREW_MAX 6
+/* Starting a process and its CUDA context takes seconds with many GPUs; this
+ * is added to a probe's patience at a child's first point. */
+#define CREW_START_S 20.0
+struct member { struct child child; char key[160]; unsigned long long used; int points; };
+struct crew { struct member member[CREW_MAX]; unsigned long long uses; };
+void crew_init(struct crew *c);
+int crew_get(struct crew *c, const struct point *pt, struct member **m);
+void crew_drop(struct member *m, double grace_s, char *how, size_t len);
+void crew_end(struct crew *c, double grace_s);
+/* A short-lived child looks at the machine. If it can't, *m has no GPU and says why. */
+void crew_scout(struct machine *m);
+
+/* Set by SIGINT and SIGTERM after stop_install(). */
+void stop_install(void);
+int stop_wanted(void);
+
+/* child_recv in slices, so that a stop is seen within a fraction of a second.
+ * 0, -EINTR when stopped, or as child_recv. */
+int recv_patiently(struct child *c, double timeout_s, json_t **msg);
+
+/* ---- results.c: the files of a run ---- */
+struct results {
+	char dir[2048], points_dir[2048 + 16];
+	const struct plan *plan;
+	const struct options *opt;
+	json_t *run;         /* run.json */
+	json_t *points;      /* its member "points" */
+};
+/* Directory, plan.csv and the first run.json. -errno with a reason; -EEXIST,
+ * -EACCES ... before anything is written when the directory is refused. */
+int results_open(struct results *r, const struct plan *p, const struct machine *m,
+		 const struct options *o);
+/* Rows of one point and repetition, one copy for each experiment it stands in. */
+int results_point(struct results *r, int point, int rep, int seq, uint64_t t_start,
+		  const struct rows *rs, json_t *found);
+/* Where the child puts its samples, and what becomes of them. */
+void results_raw_path(const struct results *r, int point, int rep, int finished, char *buf, size_t len);
+int results_raw_done(struct results *r, int point, int rep, int ok);
+/* Merges and writes run.json for the last time. An incomplete run is not merged. */
+int results_close(struct results *r, int complete, const char *how_far, int exit_code);
+void results_free(struct results *r);
+/* merge.c: summary.csv and samples.csv. */
+int results_merge(struct results *r);
+
+/* ---- conduct.c: a plan is run ---- */
+struct hooks {
+	void (*rows)(void *arg, int point, int rep, const struct rows *rs);
+	int (*conclude)(void *arg, int exit_code); /* may change the exit code; NULL: none */
+	void *arg;
+};
+/* Runs an expanded plan into a directory; returns the exit code. The directory
+ * that was used is put into `dir`. */
+int conduct(struct plan *p, const struct machine *m, const struct options *o,
+	    const struct hooks *h, char *dir, size_t len);
+double point_patience_s(const struct point *pt, const struct options *o);
+
+/* ---- table.c: the plain table on stdout ---- */
+struct table;
+struct table *table_new(const struct plan *p);
+void table_rows(void *table, int point, int rep, const struct rows *rs); /* a hook */
+void table_print(const struct table *t, FILE *f);
+void table_free(struct table *t);
+
+#endif

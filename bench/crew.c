@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The children. Points that share NIC, issuer and devices are measured in one
+ * process a repetition; the order of running interleaves NICs, so several such
+ * processes live at a time, idle between their points. Whatever goes wrong in
+ * one ends with it.
+ */
+#include "bench/bench.h"
+#include "harness/clock.h"
+#include "harness/pin.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Variables that decide which process a point runs in, where they exist. */
+static const char *const group_vars[] = { "nic", "issuer", "gpu", "nic_gpu" };
+
+static volatile sig_atomic_t stopped;
+
+static void stop_handler(int sig)
+{
+	(void)sig;
+	stopped = 1;
+}
+
+void stop_install(void)
+{
+	struct sigaction sa = { .sa_handler = stop_handler };
+
+	/* The first one stops in good order, a second one at once. */
+	sa.sa_flags = (int)SA_RESETHAND;
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+int stop_wanted(void)
+{
+	return stopped;
+}
+
+static void key_of(const struct point *pt, char *key, size_t len)
+{
+	size_t n = 0;
+
+	key[0] = '\0';
+	for (size_t i = 0; i < sizeof group_vars / sizeof group_vars[0]; i++) {
+		int v = fs_var_find(group_vars[i]);
+		char text[96];
+
+		if (v < 0 || n >= len)
+			continue;
+		n += (size_t)snprintf(key + n, len - n, "%s ",
+				      fs_var_format(&fs_vars[v], &pt->val[v], text, sizeof text));
+	}
+}
+
+void crew_init(struct crew *c)
+{
+	memset(c, 0, sizeof *c);
+	for (int i = 0; i < CREW_MAX; i++)
+		c->member[i].child.pid = -1;
+}
+
+int crew_get(struct crew *c, const struct point *pt, struct member **out)
+{
+	char *argv[] = { "fivestage", "serve", NULL };
+	struct member *m = NULL;
+	char key[sizeof m->key];
+	int err;
+
+	key_of(pt, key, sizeof key);
+	for (int i = 0; i < CREW_MAX; i++)
+		if (c->member[i].child.pid > 0 && !strcmp(c->member[i].key, key))
+			m = &c->member[i];
+	if (!m) {
+		/* A free place, else the one that has been idle longest. */
+		for (int i = 0; i < CREW_MAX; i++)
+			if (!m || c->member[i].child.pid <= 0 ||
+			    (m->child.pid > 0 && c->member[i].used < m->used))
+				m = &c->member[i];
+		if (m->child.pid > 0)
+			crew_drop(m, 0.5, NULL, 0);
+		err = child_start(&m->child, argv);
+		if (err)
+			return err;
+		strcpy(m->key, key);
+		m->points = 0;
+	}
+	m->used = ++c->uses;
+	*out = m;
+	return 0;
+}
+
+void crew_drop(struct member *m, double grace_s, char *how, size_t len)
+{
+	char unread[128];
+
+	child_end(&m->child, grace_s, how ? how : unread, how ? len : sizeof unread);
+	m->child.pid = -1;
+}
+
+void crew_end(struct crew *c, double grace_s)
+{
+	for (int i = 0; i < CREW_MAX; i++)
+		if (c->member[i].child.pid > 0)
+			crew_drop(&c->member[i], grace_s, NULL, 0);
+}
+
+int recv_patiently(struct child *c, double timeout_s, json_t **msg)
+{
+	uint64_t deadline = deadline_in_s(timeout_s);
+
+	for (;;) {
+		uint64_t now = mono_ns();
+		double left = now < deadline ? (double)(deadline - now) * 1e-9 : 0;
+		int err;
+
+		if (stop_wanted())
+			return -EINTR;
+		err = child_recv(c, left < 0.1 ? left : 0.1, msg);
+		if (err != -ETIMEDOUT && err != -EINTR)
+			return err;
+		if (left <= 0)
+			return -ETIMEDOUT;
+	}
+}
+
+void crew_scout(struct machine *m)
+{
+	char *argv[] = { "fivestage", "serve", NULL };
+	struct child c;
+	json_t *ask = json_pack("{s:s}", "op", "scout"), *answer = NULL;
+	char how[128] = "";
+	int err;
+
+	memset(m, 0, sizeof *m);
+	err = child_start(&c, argv);
+	if (!err) {
+		err = child_send(&c, ask);
+		if (!err)
+			err = recv_patiently(&c, 60, &answer);
+		/* One that has answered is in no hurry; one that hasn't has had its time. */
+		child_end(&c, err == -ETIMEDOUT || err == -EINTR ? 0 : 2, how, sizeof how);
+	}
+	if (!err)
+		err = machine_from_json(answer, m);
+	if (err) {
+		memset(m, 0, sizeof *m);
+		m->cpus = pin_cpus();
+		snprintf(m->gpu_reason, sizeof m->gpu_reason, "the look at the machine failed: %s%s%s",
+			 err == -ETIMEDOUT ? "no answer within 60 s" : strerror(-err),
+			 how[0] ? "; child ended: " : "", how);
+		fs_note("%s; going on without GPUs", m->gpu_reason);
+	}
+	json_decref(ask);
+	json_decref(answer);
+}

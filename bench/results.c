@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of a run (docs/method.md lists their columns). Each is whole when
+ * it stands: run.json and plan.csv before the first point, points/ID.REP.csv
+ * after each, summary.csv and samples.csv merged from them at the end of a
+ * complete run.
+ */
+#include "bench/bench.h"
+#include "harness/clock.h"
+#include "harness/file.h"
+#include "harness/pin.h"
+#include "revision.h"
+#include "stages/suite.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static json_t *clock_json(void)
+{
+	struct cpu_clock c;
+
+	memset(&c, 0, sizeof c);
+	if (cpu_clock_measure(&c))
+		return json_pack("{s:o}", "reason", wire_text(fs_reason()));
+	return json_pack("{s:s,s:o,s:f,s:f,s:f,s:f}",
+			 "kind", c.kind == CPU_CLOCK_TSC ? "tsc" : "clock_gettime",
+			 "why", wire_text(c.why), "ticks_per_ns", c.ticks_per_ns,
+			 "rate_err", c.rate_err, "step_ns", c.step_ns, "read_ns", c.read_ns);
+}
+
+static json_t *argv_json(const struct options *o)
+{
+	json_t *a = json_array();
+
+	json_array_append_new(a, json_string("fivestage"));
+	for (int i = 0; i < o->argc; i++)
+		json_array_append_new(a, wire_text(o->argv[i]));
+	return a;
+}
+
+static void set_time(json_t *run, const char *name, uint64_t wall)
+{
+	char text[32], ns[32];
+
+	snprintf(ns, sizeof ns, "%s_ns", name);
+	json_object_set_new(run, name, json_string(utc_text(wall, text, sizeof text)));
+	json_object_set_new(run, ns, json_integer((json_int_t)wall));
+}
+
+/* name → null, or why it is absent */
+static json_t *nics_json(void)
+{
+	json_t *j = json_object();
+	struct suite_nic n;
+
+	for (int i = 0; suite_nic(i, &n); i++)
+		json_object_set_new(j, n.name, n.absent ? wire_text(n.absent) : json_null());
+	return j;
+}
+
+static json_t *run_json(const struct results *r, const struct machine *m)
+{
+	const struct options *o = r->opt;
+	json_t *j = json_object(), *absent = json_object();
+
+	json_object_set_new(j, "schema", json_integer(FS_SCHEMA));
+	json_object_set_new(j, "tool", json_string("fivestage"));
+	json_object_set_new(j, "version", json_string(FS_VERSION));
+	json_object_set_new(j, "revision", json_string(FS_REVISION));
+	json_object_set_new(j, "argv", argv_json(o));
+	json_object_set_new(j, "seed", json_integer((json_int_t)o->seed));
+	json_object_set_new(j, "repeat", json_integer(o->repeat));
+	json_object_set_new(j, "raw", json_boolean(o->raw));
+	json_object_set_new(j, "timeout_s", o->timeout_s > 0 ? json_real(o->timeout_s) : json_null());
+	set_time(j, "start", wall_ns());
+	json_object_set_new(j, "end", json_null());
+	json_object_set_new(j, "complete", json_false());
+	json_object_set_new(j, "exit_code", json_null());
+	json_object_set_new(j, "environment", json_pack("{s:o,s:n}", "before", environment_json(), "after"));
+	json_object_set_new(j, "machine", machine_to_json(m));
+	json_object_set_new(j, "topology", pin_topology_json());
+	json_object_set_new(j, "clock", clock_json());
+	json_object_set_new(j, "nics", nics_json());
+	suite_not_built(absent);
+	json_object_set_new(j, "not_built", absent);
+	json_object_set(j, "points", r->points);
+	return j;
+}
+
+int results_open(struct results *r, const struct plan *p, const struct machine *m,
+		 const struct options *o)
+{
+	int err;
+
+	memset(r, 0, sizeof *r);
+	r->plan = p;
+	r->opt = o;
+	if (o->dir)
+		snprintf(r->dir, sizeof r->dir, "%s", o->dir);
+	else
+		default_dir(r->dir, sizeof r->dir);
+	if (o->dir && strlen(o->dir) >= sizeof r->dir)
+		return fs_fail(ENAMETOOLONG, "-o: %zu characters are too many", strlen(o->dir));
+	snprintf(r->points_dir, sizeof r->points_dir, "%s/points", r->dir);
+	err = dir_prepare(r->dir, 1);
+	if (!err)
+		err = dir_prepare(r->points_dir, 0);
+	if (err)
+		return err;
+	r->points = json_object();
+	r->run = run_json(r, m);
+	err = json_write(r->dir, "run.json", r->run);
+	return err ? err : plan_write(p, r->dir);
+}
+
+/* A variable's value, "-" where the probe doesn't read it. */
+static const char *cell(const struct point *pt, const char *name, char *buf, size_t len)
+{
+	int v = fs_var_find(name);
+
+	if (v < 0 || !fs_probe_reads(pt->probe, name))
+		return "-";
+	return fs_var_format(&fs_vars[v], &pt->val[v], buf, len);
+}
+
+static void found_keep(struct results *r, const char *id, int rep, json_t *found)
+{
+	json_t *reps = json_object_get(r->points, id);
+	char key[16];
+
+	if (!reps) {
+		reps = json_object();
+		json_object_set_new(r->points, id, reps);
+	}
+	snprintf(key, sizeof key, "%d", rep);
+	if (found)
+		json_object_set(reps, key, found);
+	else
+		json_object_set_new(reps, key, json_object());
+}
+
+int results_point(struct results *r, int point, int rep, int seq, uint64_t t_start,
+		  const struct rows *rs, json_t *found)
+{
+	const struct point *pt = &r->plan->point[point].pt;
+	char nic[96], issuer[96], submitter[96], name[64];
+	struct row_context c = {
+		.point = pt->id, .rep = rep, .seq = seq, .t_start_ns = (long long)t_start,
+		.probe = pt->probe->name,
+		.nic = cell(pt, "nic", nic, sizeof nic),
+		.issuer = cell(pt, "issuer", issuer, sizeof issuer),
+		.submitter = cell(pt, "submitter", submitter, sizeof submitter),
+		.size_b = -1,
+	};
+	struct outfile o;
+	int err;
+
+	if (fs_var_find("size") >= 0 && fs_probe_reads(pt->probe, "size"))
+		c.size_b = fs_num(pt, "size");
+	snprintf(name, sizeof name, "%s.%d.csv", pt->id, rep);
+	err = outfile_open(&o, r->points_dir, name);
+	if (err)
+		return err;
+	fprintf(o.f, "%s\n", fs_summary_header);
+	for (int k = 0; k < r->plan->nrows; k++) {
+		const struct plan_row *pr = &r->plan->row[k];
+
+		if (pr->point != point)
+			continue;
+		c.experiment = r->plan->exp[pr->experiment].name;
+		c.varied = pr->varied;
+		c.value = pr->value;
+		for (size_t i = 0; i < rs->n; i++)
+			summary_row_write(o.f, &c, &rs->row[i]);
+	}
+	err = outfile_commit(&o);
+	found_keep(r, pt->id, rep, found);
+	return err;
+}
+
+void results_raw_path(const struct results *r, int point, int rep, int finished, char *buf, size_t len)
+{
+	snprintf(buf, len, "%s/%s.%d.samples.%s", r->points_dir, r->plan->point[point].pt.id, rep,
+		 finished ? "csv" : "tmp");
+}
+
+int results_raw_done(struct results *r, int point, int rep, int ok)
+{
+	char tmp[4096], whole[4096];
+
+	results_raw_path(r, point, rep, 0, tmp, sizeof tmp);
+	results_raw_path(r, point, rep, 1, whole, sizeof whole);
+	if (!ok) {
+		unlink(tmp);
+		return 0;
+	}
+	/* A probe that has no samples leaves none. */
+	if (rename(tmp, whole) && errno != ENOENT)
+		return fs_fail(errno, "%s: %s", whole, strerror(errno));
+	return 0;
+}
+
+int results_close(struct results *r, int complete, const char *how_far, int exit_code)
+{
+	int err = complete ? results_merge(r) : 0;
+
+	set_time(r->run, "end", wall_ns());
+	json_object_set_new(json_object_get(r->run, "environment"), "after", environment_json());
+	json_object_set_new(r->run, "complete", json_boolean(complete && !err));
+	json_object_set_new(r->run, "how_far", wire_text(how_far));
+	json_object_set_new(r->run, "exit_code", json_integer(err ? FS_EXIT_FAILED : exit_code));
+	if (json_write(r->dir, "run.json", r->run) && !err)
+		err = -EIO;
+	return err;
+}
+
+void results_free(struct results *r)
+{
+	json_decref(r->run);
+	json_decref(r->points);
+}

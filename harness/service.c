@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/service.h"
+#include "harness/clock.h"
+#include "harness/err.h"
+#include "harness/pin.h"
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct service {
+	const char *name;
+	int cpu, stop, ready, ended;
+	void (*fn)(struct service *, void *);
+	void *arg;
+	pthread_t thread;
+};
+
+int service_stopping(const struct service *s)
+{
+	return __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
+}
+
+static void *service_main(void *p)
+{
+	struct service *s = p;
+
+	if (s->cpu >= 0)
+		pin_self(s->cpu);
+	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
+	s->fn(s, s->arg);
+	__atomic_store_n(&s->ended, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Waits for a flag of the thread's. */
+static int await(const int *flag, double patience_s)
+{
+	uint64_t until = deadline_in_s(patience_s);
+
+	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) {
+		if (deadline_over(until))
+			return -ETIMEDOUT;
+		sched_yield();
+	}
+	return 0;
+}
+
+int service_start(struct service **out, const char *name, int cpu, void (*fn)(struct service *, void *),
+		  void *arg, double patience_s)
+{
+	struct service *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return fs_fail(ENOMEM, "%s: out of memory", name);
+	s->name = name;
+	s->cpu = cpu;
+	s->fn = fn;
+	s->arg = arg;
+	rc = pthread_create(&s->thread, NULL, service_main, s);
+	if (rc) {
+		free(s);
+		return fs_fail(rc, "%s: no thread: %s", name, strerror(rc));
+	}
+	*out = s;
+	if (await(&s->ready, patience_s))
+		return fs_fail(ETIMEDOUT, "%s: its thread did not start in %.0f s", name, patience_s);
+	return 0;
+}
+
+int service_stop(struct service *s, double patience_s)
+{
+	__atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+	if (await(&s->ended, patience_s))
+		return fs_fail(ETIMEDOUT, "%s: its thread did not stop in %.0f s", s->name, patience_s);
+	pthread_join(s->thread, NULL);
+	free(s);
+	return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe `pingpong`: what stage 2 of the path has to agree with. Two flags,
+ * placed where the path has its doorbell and its completion queue, between the
+ * same agents, polled in the same way; no queue, no engine, no payload. As a
+ * rate: 64-byte lines handed over and back, the ceiling of any queue between
+ * these two places.
+ */
+#include "stages/crossing/pingpong.h"
+#include "harness/err.h"
+#include "harness/pin.h"
+#include "harness/probe.h"
+#include "harness/service.h"
+#include "stages/path.h"
+#include "stages/suite.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEED = 0x5f1e57a6 };
+#define WAIT_NS 2000000000ull
+#define PATIENCE_S 60.0
+
+static int pp_check(const struct point *pt, const struct machine *m, char *why, size_t len)
+{
+	struct path_conf c;
+	int rc = path_resolve(pt, m, &c, why, len);
+
+	if (!rc && !c.nic->completes) {
+		snprintf(why, len, "nic=null: nobody answers; legal: nic=soft or nic=peer");
+		return -EINVAL;
+	}
+	return rc;
+}
+
+/* ---- the responder on a CPU ---- */
+
+struct cpu_side { struct pingpong p; int rate; struct service *service; };
+
+static void pp_serve(struct service *me, void *arg)
+{
+	struct cpu_side *side = arg;
+	const struct pingpong p = side->p;
+	struct responder r = { .begin = clock_pair_read(p.gettime) };
+
+	if (side->rate) {
+		while (!service_stopping(me))
+			if (!pp_answer_line(&p, &r))
+				relax_cpu();
+	} else {
+		while (!service_stopping(me))
+			if (!pp_answer_flag(&p, &r))
+				relax_cpu();
+	}
+	p.out->begin = r.begin;
+	p.out->end = clock_pair_read(p.gettime);
+	p.out->span_ticks = r.span;
+	p.out->spans = r.spans;
+}
+
+/* ---- memory ---- */
+
+struct pp_mem { struct buf there, back, samples, pairs, out, far_out; };
+
+static void pp_term(struct pp_mem *m)
+{
+	place_free(&m->there);
+	place_free(&m->back);
+	place_free(&m->samples);
+	place_free(&m->pairs);
+	place_free(&m->out);
+	place_free(&m->far_out);
+}
+
+static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong *issuer, struct pingpong *responder)
+{
+	int near_ = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, rc;
+	size_t bytes = ((size_t)1 << c->log_n) * PP_LINE;
+
+	memset(m, 0, sizeof(*m));
+	if ((rc = place_alloc(&m->there, c->place[OBJ_DB], bytes, 4096, c->pinned)) ||
+	    (rc = place_alloc(&m->back, c->place[OBJ_CQ], bytes, 4096, c->pinned)) ||
+	    (rc = place_alloc(&m->samples, near_, c->messages * 8, 4096, c->pinned)) ||
+	    (rc = place_alloc(&m->pairs, near_, 2 * sizeof(struct clock_pair), 64, c->pinned)) ||
+	    (rc = place_alloc(&m->out, near_, sizeof(struct pingpong_out), 64, c->pinned)) ||
+	    (rc = place_alloc(&m->far_out, c->place[OBJ_KEYS], sizeof(struct pingpong_out), 64, c->pinned)))
+		return rc;
+	memset(issuer, 0, sizeof(*issuer));
+	issuer->there = m->there.p;
+	issuer->back = m->back.p;
+	issuer->entries = 1ull << c->log_n;
+	issuer->warmup = (c->warmup + 127) / 128 * 128;
+	issuer->messages = c->messages;
+	issuer->wait_ns = WAIT_NS;
+	issuer->seed = SEED;
+	issuer->depth = c->depth;
+	issuer->batch = c->batch;
+	issuer->settle = (uint32_t)c->pinned;
+	issuer->gap_ticks = 2048;
+	issuer->gettime = c->gettime;
+	issuer->samples = (uint64_t *)m->samples.p;
+	issuer->pairs = (struct clock_pair *)m->pairs.p;
+	issuer->out = (struct pingpong_out *)m->out.p;
+	*responder = *issuer;
+	responder->out = (struct pingpong_out *)m->far_out.p;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int pp_rows(const struct pp_mem *m, const struct path_conf *c, struct rows *out)
+{
+	uint64_t *x = malloc(c->messages * 8), i;
+	struct pingpong_out near_out, far_out;
+	struct clock_pair p[2];
+	double *ns = malloc(c->messages * sizeof(*ns)), rate, far_ns;
+	struct row *r;
+	int rc;
+
+	if (!x || !ns) {
+		rc = fs_fail(ENOMEM, "no memory for samples");
+		goto out;
+	}
+	if ((rc = place_read(&m->out, 0, &near_out, sizeof(near_out))) ||
+	    (rc = place_read(&m->far_out, 0, &far_out, sizeof(far_out))) ||
+	    (rc = place_read(&m->pairs, 0, p, sizeof(p))))
+		goto out;
+	if (near_out.status != ISSUE_OK) {
+		rc = fs_fail(ETIMEDOUT, "no answer to flag %llu in %.0f s", (unsigned long long)near_out.done + 1, WAIT_NS / 1e9);
+		goto out;
+	}
+	if (c->metric == METRIC_RATE) {
+		r = path_row(out, c, "crossing", "rate", "Mmsg/s");
+		if (r)
+			summary_one(&r->s, (double)(c->messages - 1) * 1e3 / (double)(p[1].wall - p[0].wall));
+		rc = r ? 0 : -ENOMEM;
+		goto out;
+	}
+	if ((rc = place_read(&m->samples, 0, x, c->messages * 8)))
+		goto out;
+	rate = (double)(p[1].wall - p[0].wall) / (double)(p[1].ticks - p[0].ticks);
+	far_ns = (double)(far_out.end.wall - far_out.begin.wall) / (double)(far_out.end.ticks - far_out.begin.ticks) *
+		 (double)far_out.span_ticks / (double)(far_out.spans ? far_out.spans : 1);
+	for (i = 0; i < c->messages; i++)
+		ns[i] = (double)x[i] * rate;
+	r = path_row(out, c, "total", "latency", "ns");
+	if (!r || (rc = summary_of(ns, c->messages, 128, &r->s)))
+		goto out;
+	/* less the responder's own time, as the path's crossing has no agent in it */
+	for (i = 0; i < c->messages; i++)
+		ns[i] -= far_ns;
+	r = path_row(out, c, "crossing", "latency", "ns");
+	if (!r || (rc = summary_of(ns, c->messages, 128, &r->s)))
+		goto out;
+	r = path_row(out, c, "-", "responder", "ns");
+	if (r) {
+		summary_one(&r->s, far_ns);
+		r->s.n = far_out.spans;
+	}
+out:
+	free(x);
+	free(ns);
+	return rc;
+}
+
+/* ---- the probe ---- */
+
+static int pp_measure(const struct path_conf *c, const struct pingpong *near_, const struct pingpong *far_)
+{
+	int rate = c->metric == METRIC_RATE, rc, rc2 = 0;
+	struct cpu_side cpu = { *far_, rate, NULL };
+	struct pingpong_gpu *gpu = NULL;
+
+	rc = c->nic->on_gpu ? pingpong_gpu_respond(far_, rate, c->nic_gpu, PATIENCE_S, &gpu) :
+			      service_start(&cpu.service, "pingpong", c->nic_cpu, pp_serve, &cpu, PATIENCE_S);
+	if (rc)
+		return rc;
+	if (c->issuer_gpu >= 0)
+		rc = pingpong_gpu_issue(near_, rate, c->issuer_gpu, PATIENCE_S);
+	else if (rate)
+		pp_lines(near_);
+	else
+		pp_flags(near_);
+	rc2 = c->nic->on_gpu ? pingpong_gpu_stop(gpu, PATIENCE_S) : service_stop(cpu.service, PATIENCE_S);
+	return rc ? rc : rc2;
+}
+
+static int pp_run(const struct point *pt, struct rows *out)
+{
+	struct pingpong near_, far_;
+	struct path_conf c;
+	struct pp_mem m;
+	char why[256];
+	int rc;
+
+	rc = path_resolve(pt, suite_machine(), &c, why, sizeof(why));
+	if (rc)
+		return fs_fail(-rc, "%s", why);
+	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
+	c.order_class = "-";
+	if ((rc = pin_self(c.cpu)) || (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu))))
+		return rc;
+	rc = pp_init(&m, &c, &near_, &far_);
+	if (!rc)
+		rc = pp_measure(&c, &near_, &far_);
+	if (!rc)
+		rc = pp_rows(&m, &c, out);
+	pp_term(&m);
+	return rc;
+}
+
+static double pp_patience(const struct point *pt)
+{
+	(void)pt;
+	return 120;
+}
+
+static const char *const pp_reads[] = {
+	"metric", "nic", "issuer", "gpu", "nic_gpu", "db_mem", "cq_mem", "depth", "batch", "entries",
+	"messages", "warmup", "cpu", "nic_cpu", NULL
+};
+
+const struct probe probe_pingpong = {
+	.name = "pingpong",
+	.help = "flags there and back between the path's doorbell and its CQ, nothing else; as a rate: 64-byte lines handed over and back",
+	.reads = pp_reads,
+	.check = pp_check,
+	.run = pp_run,
+	.patience_s = pp_patience,
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Both sides of the ping-pong on GPUs: one thread each. */
+extern "C" {
+#include "harness/err.h"
+#include "stages/crossing/pingpong.h"
+#include "stages/place/gpu.h"
+}
+#include <errno.h>
+
+enum { IDLE_POLLS = 64 }; /* between two looks at the stop word, as the NIC's kernel has it */
+
+template <int RATE>
+__global__ void __launch_bounds__(32) respond_kernel(const __grid_constant__ struct pingpong p, const uint32_t *stop, uint32_t *ready)
+{
+	struct responder r = { 0, 0, 0, { 0, 0 } };
+	uint32_t idle = 0, smid;
+
+	if (threadIdx.x)
+		return;
+	r.begin = clock_pair_read(0);
+	st32_release_sys(ready, 1);
+	for (;;) {
+		if (RATE ? pp_answer_line(&p, &r) : pp_answer_flag(&p, &r))
+			idle = 0;
+		else if (++idle % IDLE_POLLS == 0 && ld32(stop))
+			break;
+	}
+	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
+	p.out->begin = r.begin;
+	p.out->end = clock_pair_read(0);
+	p.out->span_ticks = r.span;
+	p.out->spans = r.spans;
+	p.out->smid = smid;
+}
+
+template <int RATE>
+__global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struct pingpong p)
+{
+	uint32_t smid;
+
+	if (threadIdx.x)
+		return;
+	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
+	p.out->smid = smid;
+	if (RATE)
+		pp_lines(&p);
+	else
+		pp_flags(&p);
+}
+
+/* The responder's device is all that has to be remembered. */
+extern "C" int pingpong_gpu_respond(const struct pingpong *p, int rate, int device, double patience_s, struct pingpong_gpu **run)
+{
+	struct gpu *g = gpu_of(device);
+	struct pingpong copy = *p;
+	int rc;
+
+	if (!g)
+		return fs_fail(ENODEV, "gpu %d is not in use", device);
+	if ((rc = gpu_resident_prepare(g)))
+		return rc;
+	void *args[] = { &copy, &g->stop, &g->ready };
+
+	rc = gpu_launch(g, rate ? (const void *)respond_kernel<1> : (const void *)respond_kernel<0>, args, 0, g->nic_stream,
+			"the responder's kernel");
+	*run = (struct pingpong_gpu *)g;
+	return rc ? rc : gpu_resident_ready(g, patience_s, "the responder's kernel");
+}
+
+extern "C" int pingpong_gpu_stop(struct pingpong_gpu *run, double patience_s)
+{
+	return gpu_resident_stop((struct gpu *)run, patience_s, "the responder's kernel");
+}
+
+extern "C" int pingpong_gpu_issue(const struct pingpong *p, int rate, int device, double patience_s)
+{
+	struct gpu *g = gpu_of(device);
+	struct pingpong copy = *p;
+	void *args[] = { &copy };
+	int rc;
+
+	if (!g)
+		return fs_fail(ENODEV, "gpu %d is not in use", device);
+	rc = gpu_launch(g, rate ? (const void *)issue_kernel<1> : (const void *)issue_kernel<0>, args, 0, g->issue_stream,
+			"the ping-pong's kernel");
+	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the ping-pong's kernel");
+}

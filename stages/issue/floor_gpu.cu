@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bare posting loop on a GPU. */
+extern "C" {
+#include "harness/err.h"
+#include "stages/issue/floor.h"
+#include "stages/place/gpu.h"
+}
+#include <errno.h>
+
+template <int ORD, int MODE>
+__global__ void __launch_bounds__(32) floor_kernel(const __grid_constant__ struct floor_args a)
+{
+	if (!threadIdx.x)
+		floor_loop(&a, ORD, MODE);
+}
+
+static const void *const kernels[ORDERINGS * DOORBELL_MODES] = {
+#define X(o, d) (const void *)floor_kernel<ORD_##o, DBM_##d>,
+	FS_FLOORS(X)
+#undef X
+};
+#define X(o, d) + (ORD_##o * DOORBELL_MODES + DBM_##d)
+static_assert(0 FS_FLOORS(X) == ORDERINGS * DOORBELL_MODES * (ORDERINGS * DOORBELL_MODES - 1) / 2,
+	      "every combination stands once");
+#undef X
+
+extern "C" int floor_gpu_run(const struct floor_args *a, int ord, int mode, int device, double patience_s)
+{
+	struct gpu *g = gpu_of(device);
+	struct floor_args copy = *a;
+	void *args[] = { &copy };
+	int rc;
+
+	if (!g)
+		return fs_fail(ENODEV, "gpu %d is not in use", device);
+	rc = gpu_launch(g, kernels[ord * DOORBELL_MODES + mode], args, 0, g->issue_stream, "the floor's kernel");
+	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the floor's kernel");
+}

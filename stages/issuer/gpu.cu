@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The GPU issuer: one warp, whose first lane runs the loop of post.h and whose
+ * other lanes sleep until there is something wide to do. One kernel for each
+ * combination, chosen before anything is timed.
+ */
+extern "C" {
+#include "harness/err.h"
+#include "stages/issuer/issuer.h"
+#include "stages/place/gpu.h"
+}
+#include <errno.h>
+
+template <int ORD, int MODE, int KIND, int INSTR>
+__global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struct issue_args a)
+{
+	extern __shared__ uint64_t stage[];
+	__shared__ struct issue_job job;
+	struct coop c = { (int)threadIdx.x, 32 };
+
+	if (c.lane == 0) {
+		struct issuer s;
+		uint32_t smid;
+
+		issuer_begin(&s, &a, &job, stage, c);
+		issuer_pass(&s, ORD, MODE, KIND, INSTR);
+		asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
+		a.out->smid = smid;
+		issuer_wide(&s, IJ_EXIT, 0, 0, 0, 0);
+	} else {
+		while (issue_wide(&job, c) != IJ_EXIT)
+			;
+	}
+}
+
+static __global__ void trap_kernel(void)
+{
+	asm volatile("trap;");
+}
+
+static const void *const kernels[ORDERINGS][DOORBELL_MODES][POST_KINDS][2] = {
+#define X(o, d, k) \
+	{ (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, 0>, \
+	  (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, 1> },
+#define MODE(o, d) { FS_COMBINATIONS_KIND(X, o, d) },
+#define ORDER(o) { MODE(o, RECORD_RING) MODE(o, RING_RECORD_RING) MODE(o, RING) },
+	ORDER(NONE) ORDER(GPU_FENCE) ORDER(GPU_FENCE_RECORD) ORDER(GPU_RELEASE)
+	ORDER(THREADFENCE) ORDER(SYS_FENCE) ORDER(SYS_FENCE_RECORD) ORDER(SYS_RELEASE)
+#undef X
+};
+static_assert(ORD_NONE == 0 && ORD_GPU_FENCE == 1 && ORD_GPU_FENCE_RECORD == 2 && ORD_GPU_RELEASE == 3 &&
+	      ORD_THREADFENCE == 4 && ORD_SYS_FENCE == 5 && ORD_SYS_FENCE_RECORD == 6 && ORD_SYS_RELEASE == 7 &&
+	      DBM_RECORD_RING == 0 && DBM_RING_RECORD_RING == 1 && DBM_RING == 2,
+	      "the kernels stand in the order of the enumerations");
+
+extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
+{
+	struct gpu *g = gpu_of(device);
+	void *args[] = { (void *)a };
+	size_t shared = a->record ? (size_t)a->sink.block * SINK_SLOTS * 8 : 0;
+	int rc;
+
+	if (!g)
+		return fs_fail(ENODEV, "gpu %d is not in use", device);
+	rc = gpu_launch(g, kernels[c.ord][c.mode][c.kind][!!c.instr], args, shared, g->issue_stream, "the issuer's kernel");
+	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the issuer's kernel");
+}
+
+extern "C" int gpu_trap(struct gpu *g)
+{
+	void *args[] = { 0 };
+	int rc = gpu_launch(g, (const void *)trap_kernel, args, 0, g->issue_stream, "a kernel that traps");
+
+	return rc ? rc : gpu_wait(g->issue_stream, 10, "a kernel that traps");
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Issuers: who runs the loop of post.h. */
+#ifndef FS_ISSUER_H
+#define FS_ISSUER_H
+
+#include "stages/issuer/post.h"
+
+struct issue_choice { int ord, mode, kind, instr; };
+
+/* Runs a pass to its end on the calling thread. `stage`: block * SINK_SLOTS
+ * words. */
+int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage);
+
+/* The same on a GPU: launches and waits, at most patience_s. `device`. -EIO CUDA
+ * error, -ETIMEDOUT, with a reason. `host_ns`: from launch to the end, on the
+ * host's clock. */
+int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s);
+
+
+
+#endif

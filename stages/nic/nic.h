@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NICs: all show one queue (stages/queue/wqe.h). They differ in where its
+ * objects live and who watches the doorbell. A NIC is a row of the table in
+ * nic.c; what is not built in keeps its row, with the reason.
+ */
+#ifndef FS_NIC_H
+#define FS_NIC_H
+
+#include "stages/nic/engine.h"
+
+struct nic_run;
+
+/* What a NIC is told for one pass. Pointers are valid where the watcher runs. */
+struct nic_pass {
+	struct engine eng;
+	int instr;
+	int gpu;              /* device that a kernel runs on */
+	int cpu;              /* CPU that a thread runs on */
+	double start_s, stop_s; /* patience for becoming ready, for stopping */
+};
+
+struct nic {
+	const char *name;
+	const char *watcher;  /* who watches the doorbell */
+	const char *purpose;
+	const char *absent;   /* why it can't be used in this build; NULL: it can */
+	int on_gpu;           /* its agent is a kernel: its home is a GPU's memory */
+	int completes;        /* it works on messages and writes CQEs */
+	int emulated;         /* its spans are a stand-in's, not a device's */
+	/* Ready to see doorbells when it returns 0. */
+	int (*start)(const struct nic_pass *p, struct nic_run **run);
+	/* Stops and gives what it counted; bounded; frees the run. -ETIMEDOUT
+	 * when it would not stop. */
+	int (*stop)(struct nic_run *run, struct engine_status *st);
+};
+
+extern const struct nic *const nics[]; /* ends with NULL; order as in the words of variable `nic` */
+extern const struct nic nic_null, nic_soft, nic_peer;
+
+/* Of the row of nic_peer, which is there with and without CUDA. */
+#define NIC_PEER_WORDS \
+	.name = "peer", \
+	.watcher = "a persistent kernel", \
+	.purpose = "on another GPU, or on other SMs of the same one: crossings over NVLink and PCIe", \
+	.on_gpu = 1, \
+	.completes = 1, \
+	.emulated = 1
+
+#endif

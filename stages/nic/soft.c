@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The software NIC on a CPU thread: it runs everywhere. The thread is pinned,
+ * polls the doorbell and runs the engine until it is told to stop; all objects
+ * that it touches are in host memory.
+ */
+#include "harness/err.h"
+#include "harness/service.h"
+#include "stages/nic/nic.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nic_run {
+	struct nic_pass p;
+	struct engine_state s;
+	struct engine_job job;
+	uint64_t *stage;
+	struct service *service;
+};
+
+/* Specialised twice: bare and instrumented. */
+HD void soft_serve(struct service *me, struct nic_run *r, const int instr)
+{
+	const struct engine e = r->p.eng;
+	struct engine_state s = r->s;
+	struct coop alone = { 0, 1 };
+
+	while (!service_stopping(me))
+		if (!engine_poll(&e, &s, &r->job, alone, instr))
+			relax_cpu();
+	/* what was rung before the stop is still worked on */
+	while (engine_poll(&e, &s, &r->job, alone, instr))
+		;
+	engine_finish(&e, &s, &r->job, alone, instr);
+	r->s = s;
+}
+
+static void soft_bare(struct service *me, void *r) { soft_serve(me, r, 0); }
+static void soft_instrumented(struct service *me, void *r) { soft_serve(me, r, 1); }
+
+static void soft_free(struct nic_run *r)
+{
+	free(r->stage);
+	free(r);
+}
+
+static int soft_start(const struct nic_pass *p, struct nic_run **run)
+{
+	size_t bytes = (size_t)p->eng.sink.block * SINK_SLOTS * 8;
+	struct nic_run *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r || !(r->stage = aligned_alloc(64, bytes))) {
+		free(r);
+		return fs_fail(ENOMEM, "soft NIC: out of memory");
+	}
+	memset(r->stage, 0, bytes);
+	r->p = *p;
+	engine_begin(&r->p.eng, &r->s, r->stage);
+	rc = service_start(&r->service, "soft NIC", p->cpu, p->instr ? soft_instrumented : soft_bare, r, p->start_s);
+	if (rc && !r->service)
+		soft_free(r);
+	*run = r;
+	return rc;
+}
+
+static int soft_stop(struct nic_run *r, struct engine_status *st)
+{
+	int rc = service_stop(r->service, r->p.stop_s);
+
+	if (rc)
+		return rc; /* the thread still uses r */
+	*st = r->s.st;
+	soft_free(r);
+	return 0;
+}
+
+const struct nic nic_soft = {
+	.name = "soft",
+	.watcher = "a CPU thread",
+	.purpose = "runs everywhere; every object that it touches is in host memory",
+	.completes = 1,
+	.emulated = 1,
+	.start = soft_start,
+	.stop = soft_stop,
+};

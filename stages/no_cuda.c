@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In the place of everything that needs CUDA, when it is not built in: the rows
+ * keep standing, with the reason, and whatever gets here all the same fails
+ * with it. (The probes' checks refuse such points before.)
+ */
+#include "harness/err.h"
+#include "harness/machine.h"
+#include "stages/crossing/pingpong.h"
+#include "stages/issue/floor.h"
+#include "stages/issuer/issuer.h"
+#include "stages/nic/nic.h"
+#include "stages/place/place.h"
+#include <errno.h>
+#include <stdio.h>
+
+static const char why[] = "built without CUDA";
+
+static int absent(void)
+{
+	return fs_fail(ENODEV, "%s", why);
+}
+
+const struct nic nic_peer = { NIC_PEER_WORDS, .absent = why };
+
+int cuda_scout(struct machine *m)
+{
+	snprintf(m->gpu_reason, sizeof(m->gpu_reason), "%s", why);
+	return 0;
+}
+
+int cuda_use(int a, int b) { (void)a; (void)b; return absent(); }
+int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
+{
+	(void)b; (void)place; (void)bytes; (void)align; (void)pinned;
+	return absent();
+}
+void cuda_free(struct buf *b) { (void)b; }
+int cuda_copy(void *dst, const void *src, size_t bytes) { (void)dst; (void)src; (void)bytes; return absent(); }
+int cuda_set(const struct buf *b, int byte) { (void)b; (void)byte; return absent(); }
+void cuda_inject(enum cuda_injection what) { (void)what; }
+
+int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
+{
+	(void)a; (void)c; (void)device; (void)patience_s;
+	return absent();
+}
+
+int pingpong_gpu_respond(const struct pingpong *p, int rate, int device, double patience_s, struct pingpong_gpu **run)
+{
+	(void)p; (void)rate; (void)device; (void)patience_s; (void)run;
+	return absent();
+}
+int pingpong_gpu_stop(struct pingpong_gpu *run, double patience_s) { (void)run; (void)patience_s; return absent(); }
+int pingpong_gpu_issue(const struct pingpong *p, int rate, int device, double patience_s)
+{
+	(void)p; (void)rate; (void)device; (void)patience_s;
+	return absent();
+}
+
+int floor_gpu_run(const struct floor_args *a, int ord, int mode, int device, double patience_s)
+{
+	(void)a; (void)ord; (void)mode; (void)device; (void)patience_s;
+	return absent();
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe `path`: one message through every mark, or messages a second. A
+ * point is a handful of passes over one queue:
+ *   - one that lets the clock's rate settle;
+ *   - latency with marks: half of the bare messages, the marked ones, the other
+ *     half, so that what looking costs is measured beside what is looked at;
+ *   - a plant: unplanted, planted, planted, unplanted, so that drift cancels;
+ *   - a rate: one bare pass (or a marked one, which then drains between blocks).
+ */
+#include "harness/err.h"
+#include "harness/pin.h"
+#include "harness/probe.h"
+#include "stages/path.h"
+#include "stages/suite.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEED = 0x5f1e57a6 };
+
+struct path_run {
+	const struct path_conf *c;
+	struct path_mem mem;
+	struct rows *out;
+	uint64_t stale_wqe, stale_record, wrong, messages, reloads, polls_period;
+	uint64_t steal, involuntary;
+	int unsettled;
+	uint64_t smid_issuer, smid_nic;
+};
+
+static int path_check(const struct point *pt, const struct machine *m, char *why, size_t len)
+{
+	struct path_conf c;
+
+	return path_resolve(pt, m, &c, why, len);
+}
+
+static double path_patience(const struct point *pt)
+{
+	(void)pt;
+	return 120;
+}
+
+/* Marks of a pass: `all` and `rotate` are the instrumented code's. */
+static void pass_init(struct pass *p, const struct path_conf *c, int instr, uint64_t messages)
+{
+	const struct interval *t;
+	int n = interval_table(SUBMITTER_GPU, &t);
+
+	memset(p, 0, sizeof(*p));
+	p->instr = instr;
+	p->rate = c->metric == METRIC_RATE;
+	p->record = !p->rate || instr;
+	p->messages = messages;
+	p->warmup = c->warmup;
+	p->seed = SEED;
+	if (!instr) {
+		p->all = 1u << MARK_INTENT | 1u << MARK_NOTICED;
+		return;
+	}
+	for (int i = 0; i < n; i++)
+		p->all |= 1u << t[i].from | 1u << t[i].to;
+	p->rotate = c->marks == MARKS_ROTATE;
+}
+
+/* Runs a pass and keeps count of what goes for the whole point. */
+static int do_pass(struct path_run *r, struct pass *p)
+{
+	int rc = path_pass(&r->mem, r->c, p);
+
+	r->stale_wqe += p->nic.stale_wqe;
+	r->stale_record += p->nic.stale_record;
+	r->wrong += p->out.wrong_words + p->end_wrong;
+	r->messages += p->out.done;
+	r->reloads += p->out.reloads;
+	r->unsettled |= !!p->out.unsettled;
+	r->polls_period = p->out.poll_ticks;
+	r->steal += p->d1.steal_ticks - p->d0.steal_ticks;
+	r->involuntary += p->d1.involuntary - p->d0.involuntary;
+	r->smid_issuer = p->out.smid;
+	r->smid_nic = p->nic.smid;
+	return rc;
+}
+
+/* The clock's rate settles before anything counts; also the first touch of code
+ * and memory. Payloads are not checked, since it ends where it ends. */
+static int settle(struct path_run *r)
+{
+	struct path_conf c = *r->c;
+	const struct path_conf *keep = r->c;
+	struct pass p;
+	int rc;
+
+	c.check = CHECK_NONE;
+	c.fault = FAULT_NONE;
+	r->c = &c;
+	pass_init(&p, &c, c.marks != MARKS_OUTER, r->mem.block);
+	p.record = 1;
+	p.rate = 0;
+	p.settle = c.pinned;
+	rc = do_pass(r, &p);
+	r->c = keep;
+	pass_term(&p);
+	return rc;
+}
+
+/* Runs a recorded pass and appends its spans. */
+static int span_pass(struct path_run *r, int instr, int plants, uint64_t messages, uint64_t seed,
+		     struct spans *s, uint64_t *host_ns, FILE *raw)
+{
+	struct pass p;
+	int rc;
+
+	pass_init(&p, r->c, instr, messages);
+	p.plants = plants;
+	p.seed = seed;
+	rc = do_pass(r, &p);
+	if (!rc)
+		rc = spans_add(s, &r->mem, r->c, &p);
+	if (!rc && host_ns)
+		*host_ns += p.host_ns;
+	if (!rc && raw)
+		pass_raw(&p, raw);
+	pass_term(&p);
+	return rc;
+}
+
+static int observer_row(struct path_run *r, const struct spans *all, const struct spans *outer)
+{
+	struct row *row = path_row(r->out, r->c, "total", "observer", "ns");
+
+	if (!row)
+		return -ENOMEM;
+	row->s.n = all->n;
+	return diff_of(all->total, all->n, outer->total, outer->n, all->block, &row->s.mean,
+		       &row->s.ci_lo, &row->s.ci_hi);
+}
+
+static int polls_row(struct path_run *r, const struct spans *s)
+{
+	struct row *row = path_row(r->out, r->c, "crossing", "polls", "count");
+
+	if (!row)
+		return -ENOMEM;
+	row->s.n = s->n;
+	row->s.mean = s->polls;
+	return 0;
+}
+
+static int run_latency(struct path_run *r)
+{
+	const struct path_conf *c = r->c;
+	int instr = c->marks != MARKS_OUTER, rc;
+	/* the bare arm serves only to be compared; a spoiled message has none */
+	int observe = instr && c->nic->completes && !c->fault && c->messages >= 8;
+	struct spans s, outer;
+
+	if ((rc = spans_init(&s, c->messages)) || (rc = spans_init(&outer, c->messages / 4 * 2 + 1)))
+		return rc;
+	if (observe)
+		rc = span_pass(r, 0, 0, c->messages / 4, SEED, &outer, NULL, NULL);
+	if (!rc)
+		rc = span_pass(r, instr, 0, c->messages, SEED, &s, NULL, r->out->raw);
+	if (!rc && observe)
+		rc = span_pass(r, 0, 0, c->messages / 4, SEED, &outer, NULL, NULL);
+	if (!rc)
+		rc = spans_rows(&s, c, r->out);
+	if (!rc && observe && c->marks == MARKS_ALL)
+		rc = observer_row(r, &s, &outer);
+	if (!rc && instr && c->nic->completes)
+		rc = polls_row(r, &s);
+	spans_term(&s);
+	spans_term(&outer);
+	return rc;
+}
+
+static int run_plant(struct path_run *r)
+{
+	const struct path_conf *c = r->c;
+	uint64_t n = (c->messages + 1) / 2, warm = (c->warmup + r->mem.block - 1) / r->mem.block * r->mem.block;
+	uint64_t host[2] = { 0, 0 };
+	struct spans s[2];
+	struct row *row;
+	int rc;
+
+	if ((rc = spans_init(&s[0], 2 * n)) || (rc = spans_init(&s[1], 2 * n)))
+		return rc;
+	for (int i = 0; !rc && i < 4; i++) {
+		int planted = i == 1 || i == 2;
+
+		rc = span_pass(r, 1, planted, n, SEED + (uint64_t)(i > 1), &s[planted], &host[planted], NULL);
+	}
+	if (!rc)
+		rc = spans_rows(&s[1], c, r->out);
+	if (!rc)
+		rc = spans_delta_rows(&s[1], &s[0], c, r->out);
+	if (!rc) {
+		/* every message was lengthened, those of the warm-up too */
+		row = path_row(r->out, c, "-", "plant_wall", "ns");
+		if (row)
+			summary_one(&row->s, ((double)host[1] - (double)host[0]) / (double)(2 * (n + warm)));
+		rc = row ? 0 : -ENOMEM;
+	}
+	spans_term(&s[0]);
+	spans_term(&s[1]);
+	return rc;
+}
+
+/* Messages a second, by block, and over all. */
+static int rate_rows(struct path_run *r, const struct pass *p)
+{
+	const struct clock_pair *a = p->pairs, *z = p->pairs + p->npairs - 1;
+	uint64_t blocks = p->npairs - 1, each;
+	double *x = malloc((blocks ? blocks : 1) * sizeof(*x));
+	struct row *row = path_row(r->out, r->c, "total", "rate", "Mmsg/s");
+	uint64_t k = 0, left = p->messages;
+	int rc = 0;
+
+	if (!x || !row) {
+		free(x);
+		return fs_fail(ENOMEM, "no memory for rates");
+	}
+	each = (p->messages + blocks - 1) / blocks;
+	each = p->record ? r->mem.block : each > 4096 ? each : 4096;
+	for (uint64_t b = 0; b < blocks; b++) {
+		uint64_t m = left < each ? left : each, ns = p->pairs[b + 1].wall - p->pairs[b].wall;
+
+		left -= m;
+		if (ns && m == each)
+			x[k++] = (double)m * 1e3 / (double)ns;
+	}
+	if (k)
+		rc = summary_of(x, k, 1, &row->s);
+	if (!rc && z->wall > a->wall) {
+		row->s.mean = (double)p->messages * 1e3 / (double)(z->wall - a->wall);
+		row->s.n = k ? k : 1;
+	}
+	snprintf(row->origin, sizeof(row->origin), "%s", r->c->nic->emulated ? "emulated" : "measured");
+	free(x);
+	return rc;
+}
+
+static int run_rate(struct path_run *r)
+{
+	int instr = r->c->marks != MARKS_OUTER, rc;
+	struct pass p;
+	struct spans s;
+
+	pass_init(&p, r->c, instr, r->c->messages);
+	rc = do_pass(r, &p);
+	if (!rc)
+		rc = rate_rows(r, &p);
+	if (!rc && instr && !(rc = spans_init(&s, p.messages))) {
+		if (!(rc = spans_add(&s, &r->mem, r->c, &p)))
+			rc = spans_rows(&s, r->c, r->out);
+		spans_term(&s);
+	}
+	pass_term(&p);
+	return rc;
+}
+
+/* What the NIC saw that it should not have: legal in an unsafe point, and said. */
+static int stale_rows(struct path_run *r)
+{
+	struct row *row;
+
+	if (!r->c->nic->completes)
+		return 0;
+	row = path_row(r->out, r->c, "handoff", "stale_wqe", "count");
+	if (!row)
+		return -ENOMEM;
+	row->s.n = r->messages;
+	row->s.mean = (double)r->stale_wqe;
+	if (r->c->recover_every) {
+		row = path_row(r->out, r->c, "handoff", "stale_record", "count");
+		if (!row)
+			return -ENOMEM;
+		row->s.n = r->messages;
+		row->s.mean = (double)r->stale_record;
+	}
+	return 0;
+}
+
+static void flag(struct rows *out, const char *code, const char *why)
+{
+	for (size_t i = 0; i < out->n; i++) {
+		if (out->row[i].status != FS_OK)
+			continue;
+		out->row[i].status = FS_FLAGGED;
+		snprintf(out->row[i].reason_code, sizeof(out->row[i].reason_code), "%s", code);
+		snprintf(out->row[i].reason, sizeof(out->row[i].reason), "%s", why);
+	}
+}
+
+static void flags(struct path_run *r)
+{
+	char why[200];
+
+	if (r->stale_wqe || r->wrong) {
+		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words in %llu messages: this order guarantees nothing",
+			 (unsigned long long)r->stale_wqe, (unsigned long long)r->wrong, (unsigned long long)r->messages);
+		flag(r->out, "stale", why);
+	}
+	if (r->unsettled)
+		flag(r->out, "unsettled", "the GPU's clock was still changing its rate when the warm-up had to end");
+}
+
+static void found(struct path_run *r)
+{
+	static const char *const objects[OBJECTS] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
+	static const char *const kinds[POST_KINDS] = { "inline", "pointer", "pointer", "none" };
+	static const char *const checks[] = { "auto", "each", "end", "none" };
+	const struct path_conf *c = r->c;
+	char name[32];
+
+	for (int i = OBJ_QUEUE; i < OBJECTS; i++)
+		rows_found(r->out, objects[i], "%s", place_name(c->place[i], name, sizeof(name)));
+	rows_found(r->out, "payload", "%s", kinds[c->choice.kind]);
+	rows_found(r->out, "check", "%s", checks[c->check]);
+	rows_found(r->out, "order_class", "%s", c->order_class);
+	rows_found(r->out, "messages", "%llu", (unsigned long long)c->messages);
+	rows_found(r->out, "slots", "%llu", (unsigned long long)c->slots);
+	rows_found(r->out, "block", "%u", r->mem.block);
+	rows_found(r->out, "issuer", "%s", place_name(c->issuer_gpu, name, sizeof(name)));
+	if (c->nic->on_gpu)
+		rows_found(r->out, "nic_gpu", "%d", c->nic_gpu);
+	if (c->issuer_gpu >= 0)
+		rows_found(r->out, "issuer_smid", "%llu", (unsigned long long)r->smid_issuer);
+	if (c->nic_gpu >= 0)
+		rows_found(r->out, "nic_smid", "%llu", (unsigned long long)r->smid_nic);
+	rows_found(r->out, "cpu", "%d", c->cpu);
+	if (c->nic->completes && !c->nic->on_gpu)
+		rows_found(r->out, "nic_cpu", "%d", c->nic_cpu);
+	rows_found(r->out, "cpu_stamps_with", "%s", c->gettime ? "clock_gettime" : "tsc");
+	rows_found(r->out, "poll_ticks", "%llu", (unsigned long long)r->polls_period);
+	rows_found(r->out, "ci_reloads", "%llu", (unsigned long long)r->reloads);
+	rows_found(r->out, "messages_done", "%llu", (unsigned long long)r->messages);
+	rows_found(r->out, "steal_ticks", "%llu", (unsigned long long)r->steal);
+	rows_found(r->out, "involuntary_switches", "%llu", (unsigned long long)r->involuntary);
+}
+
+static int path_run(const struct point *pt, struct rows *out)
+{
+	struct path_conf c;
+	struct path_run r = { .c = &c, .out = out };
+	char why[256];
+	int rc;
+
+	rc = path_resolve(pt, suite_machine(), &c, why, sizeof(why));
+	if (rc)
+		return fs_fail(-rc, "%s", why);
+	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
+	if ((rc = pin_self(c.cpu)))
+		return rc;
+	if (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu)))
+		return rc;
+	cuda_inject(c.fault == FAULT_GPU_MEMORY ? INJECT_MEMORY : c.fault == FAULT_GPU_STICKY ? INJECT_STICKY :
+		    c.fault == FAULT_GPU_LOST ? INJECT_LOST : INJECT_NONE);
+	rc = path_mem_init(&r.mem, &c);
+	if (!rc)
+		rc = settle(&r);
+	if (!rc)
+		rc = c.metric == METRIC_RATE ? run_rate(&r) :
+		     c.plant[0] >= 0 || c.plant[1] >= 0 ? run_plant(&r) : run_latency(&r);
+	if (!rc)
+		rc = stale_rows(&r);
+	found(&r);
+	flags(&r);
+	path_mem_term(&r.mem);
+	return rc;
+}
+
+static const char *const path_reads[] = {
+	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
+	"doorbell", "depth", "batch", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
+	"segment", "page", "recover_every", "fault", "check", "messages", "warmup", "marks", "plant",
+	"untold", "cpu", "nic_cpu", NULL
+};
+
+const struct probe probe_path = {
+	.name = "path",
+	.help = "one message from intent to noticed, taken apart into five stages; or messages a second",
+	.reads = path_reads,
+	.check = path_check,
+	.run = path_run,
+	.patience_s = path_patience,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the probe `path`: what a point asks for (path_conf.c), the memory
+ * of its queue (path_mem.c), one pass over it (path_pass.c), rows from marks
+ * (path_rows.c), and the probe itself (path.c).
+ */
+#ifndef FS_PATH_H
+#define FS_PATH_H
+
+#include "harness/clock.h"
+#include "harness/machine.h"
+#include "harness/rows.h"
+#include "harness/var.h"
+#include "stages/issuer/issuer.h"
+#include "stages/nic/nic.h"
+#include "stages/place/place.h"
+#include "stages/stage.h"
+#include "stages/vars.h"
+#include <stdio.h>
+
+enum path_metric { METRIC_LATENCY, METRIC_RATE };
+enum path_marks { MARKS_ALL, MARKS_OUTER, MARKS_ROTATE };
+enum path_check { CHECK_AUTO, CHECK_EACH, CHECK_END, CHECK_NONE };
+
+/* A point, resolved: nothing is `auto` any more. */
+struct path_conf {
+	const struct nic *nic;
+	int metric, op, marks, check, fault;
+	struct issue_choice choice;       /* ordering, doorbell, kind; instr by pass */
+	int issuer_gpu;                   /* the issuer's GPU, -1: a CPU */
+	int nic_gpu;                      /* the NIC's GPU, -1: none */
+	int pinned;                       /* a GPU takes part */
+	int place[OBJECTS];               /* of QUEUE, DB, CQ, SRC, DST, KEYS */
+	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
+	uint64_t messages, warmup, slots, stride;
+	int32_t plant[2];
+	uint32_t plant_ns[2];
+	int cpu, nic_cpu;
+	int gettime;                      /* CPU agents stamp with clock_gettime */
+	const char *order_class;          /* guaranteed, relied-on, unsafe */
+};
+
+/* -EINVAL or -ENODEV with words in `why`. */
+int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
+		 char *why, size_t len);
+/* none | local | nvlink | pcie | host: what an agent of place `from` crosses to
+ * reach memory at `to`. */
+const char *link_name(int from, int to);
+
+/* The memory of a queue and of its payloads. */
+struct path_mem {
+	struct buf queue;     /* WQEs, then the record in a line of its own */
+	struct buf db, cq;
+	struct buf src, dst;  /* payload slots, page-aligned */
+	struct buf keys;      /* at the NIC: keys, page entries, scratch */
+	struct buf home;      /* at the issuer: consumer index, key tables */
+	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
+	struct buf nic_marks, nic_pairs;
+	uint64_t *stage;      /* a CPU issuer's block of marks */
+	size_t record_off, ptes_off, xlat_off, remote_keys_off, remote_base_off;
+	uint32_t nptes, xlat_pages, block, keep;
+};
+
+int path_mem_init(struct path_mem *m, const struct path_conf *c);
+void path_mem_term(struct path_mem *m);
+/* Before each pass: no doorbell, no WQE, no CQE. */
+int path_mem_reset(struct path_mem *m, const struct path_conf *c);
+
+/* What one pass is to do, and what came of it. */
+struct pass {
+	int instr, record, settle, rate;
+	uint32_t all;            /* mask of marks; with `rotate` the pairs of the table */
+	int rotate;
+	int plants;              /* 0: none, though the point has some */
+	uint64_t messages, warmup, seed;
+	/* results */
+	struct issue_out out;
+	struct engine_status nic;
+	uint64_t host_ns;        /* wall time around the issuer, by the host's clock */
+	uint64_t *marks;         /* [messages][ISSUER_SLOTS], host copies; NULL without `record` */
+	struct clock_pair *pairs; /* [npairs] */
+	uint64_t npairs;
+	uint64_t *nic_marks;     /* [messages][NIC_SLOTS] */
+	struct clock_pair *nic_pairs; /* [1 + blocks]: at both ends of each block of nic_marks */
+	uint64_t end_wrong;      /* wrong words found at the end */
+	struct disturb d0, d1;
+};
+
+/* Runs one pass. A negative return, with a reason, when the point has failed. */
+int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p);
+void pass_term(struct pass *p);
+
+/* Spans of messages in ns. */
+struct spans {
+	uint64_t n, cap;         /* messages */
+	uint32_t block;          /* messages that were taken in one go */
+	int intervals;
+	const struct interval *table;
+	double *interval[16];    /* [n] each; NAN where not shown */
+	double *stage[STAGES];   /* [n] each; crossing is the total less the rest */
+	double *total, *submit;  /* [n] */
+	double polls;            /* mean a message */
+	int hops;                /* hops are known too: both agents read one clock */
+};
+
+int spans_init(struct spans *s, uint64_t cap);
+void spans_term(struct spans *s);
+/* Appends the messages of a pass that kept marks. */
+int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p);
+/* Rows of intervals, stages, submit and total. */
+int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Rows "plant_delta": planted less unplanted, of all that does not need a hop. */
+int spans_delta_rows(const struct spans *planted, const struct spans *base,
+		     const struct path_conf *c, struct rows *out);
+/* A row with what all rows of a point share. NULL: out of memory. */
+struct row *path_row(struct rows *out, const struct path_conf *c, const char *stage,
+		     const char *metric, const char *unit);
+/* Raw marks, one line a message. */
+void pass_raw(const struct pass *p, FILE *f);
+
+extern const struct probe probe_path;
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a point to what it asks of the machine: every `auto` resolved, every
+ * combination that can't be refused with what would be legal.
+ */
+#include "harness/pin.h"
+#include "stages/path.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BIG = 64 << 10 };              /* payloads above have fewer messages by default */
+#define SLOT_BYTES (64ull << 20)      /* payload memory of each side, if it can be */
+
+static int no(int code, char *why, size_t len, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+static int no(int code, char *why, size_t len, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, len, fmt, ap);
+	va_end(ap);
+	return -code;
+}
+
+const char *link_name(int from, int to)
+{
+	if (from == to)
+		return from == PLACE_HOST ? "host" : "local";
+	if (from == PLACE_HOST || to == PLACE_HOST)
+		return "pcie";
+	return "nvlink";
+}
+
+/* The GPUs of the point; -1 where none takes part. */
+static int resolve_gpus(const struct point *pt, const struct machine *m, struct path_conf *c,
+			char *why, size_t len)
+{
+	int g = (int)fs_num(pt, "gpu"), n;
+
+	c->issuer_gpu = fs_is(pt, "issuer", "gpu") ? g : -1;
+	c->nic_gpu = -1;
+	if (c->nic->absent)
+		return no(ENODEV, why, len, "nic=%s: %s; legal here: null, soft", c->nic->name, c->nic->absent);
+	if (c->issuer_gpu < 0 && !c->nic->on_gpu)
+		return 0;
+	if (!m->ngpus)
+		return no(ENODEV, why, len, "%s needs a GPU: %s; without one: issuer=cpu with nic=soft or nic=null",
+			  c->nic->on_gpu ? "nic=peer" : "issuer=gpu", m->gpu_reason[0] ? m->gpu_reason : "none found");
+	if (g >= m->ngpus)
+		return no(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	if (!c->nic->on_gpu)
+		return 0;
+	if (fs_is(pt, "nic_gpu", "gpu")) {
+		c->nic_gpu = g;
+	} else if (fs_is(pt, "nic_gpu", "auto")) {
+		c->nic_gpu = g;
+		for (n = 0; n < m->ngpus; n++)
+			if (n != g && m->gpu[g].peers >> n & 1 && m->gpu[n].peers >> g & 1)
+				break;
+		if (n < m->ngpus)
+			c->nic_gpu = n;
+	} else {
+		c->nic_gpu = (int)fs_num(pt, "nic_gpu");
+		if (c->nic_gpu >= m->ngpus)
+			return no(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", c->nic_gpu, m->ngpus - 1);
+	}
+	if (c->issuer_gpu >= 0 && c->nic_gpu != g && !(m->gpu[g].peers >> c->nic_gpu & 1))
+		return no(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access); nic_gpu=gpu is legal",
+			  g, c->nic_gpu);
+	return 0;
+}
+
+/* The objects, and the variables that place them. */
+static const struct { const char *var; int obj; } placed[] = {
+	{ "queue_mem", OBJ_QUEUE }, { "db_mem", OBJ_DB }, { "cq_mem", OBJ_CQ },
+	{ "src_mem", OBJ_SRC }, { "dst_mem", OBJ_DST },
+};
+enum { PLACED = sizeof(placed) / sizeof(placed[0]) };
+
+static int cpu_touches(const struct point *pt, const struct path_conf *c)
+{
+	return fs_is(pt, "issuer", "cpu") || (c->nic->completes && !c->nic->on_gpu);
+}
+
+/* What no machine allows: a CPU that reaches into a GPU, a peer without one. */
+static int legal_places(const struct point *pt, const struct path_conf *c, char *why, size_t len)
+{
+	for (int i = 0; i < PLACED; i++) {
+		int w = fs_word(pt, placed[i].var);
+
+		if (cpu_touches(pt, c) && (w == PW_GPU || w == PW_PEER))
+			return no(EINVAL, why, len, "%s=%s with %s: a CPU can't reach GPU memory; legal: auto, host",
+				  placed[i].var, w == PW_GPU ? "gpu" : "peer",
+				  fs_is(pt, "issuer", "cpu") ? "issuer=cpu" : "nic=soft");
+		if (w == PW_PEER && (!c->nic->on_gpu || fs_is(pt, "nic_gpu", "gpu")))
+			return no(EINVAL, why, len, "%s=peer needs nic=peer on another GPU; legal: auto, host, gpu",
+				  placed[i].var);
+	}
+	return 0;
+}
+
+static int resolve_places(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	int near_ = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST;
+	int far_ = c->nic_gpu >= 0 ? c->nic_gpu : c->nic->completes ? PLACE_HOST : near_;
+	int rd = c->op == WQE_READ;
+	int home[OBJECTS] = {
+		[OBJ_QUEUE] = near_, [OBJ_DB] = far_, [OBJ_CQ] = near_,
+		[OBJ_SRC] = rd ? far_ : near_, [OBJ_DST] = rd ? near_ : far_,
+	};
+
+	c->place[OBJ_KEYS] = far_;
+	for (int i = 0; i < PLACED; i++) {
+		int obj = placed[i].obj, w = fs_word(pt, placed[i].var);
+
+		if (cpu_touches(pt, c) || w == PW_HOST)
+			c->place[obj] = PLACE_HOST;
+		else if (w == PW_AUTO)
+			c->place[obj] = home[obj];
+		else if (w == PW_GPU)
+			c->place[obj] = c->issuer_gpu;
+		else if (c->nic_gpu == c->issuer_gpu)
+			return no(ENODEV, why, len, "%s=peer needs a second GPU that both reach; legal here: auto, host, gpu",
+				  placed[i].var);
+		else
+			c->place[obj] = c->nic_gpu;
+	}
+	return 0;
+}
+
+/* Operation, payload and what the WQE becomes. */
+static int resolve_op(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	static const int ops[] = { WQE_WRITE, WQE_READ, WQE_NOP };
+	int inl = fs_is(pt, "payload", "inline");
+
+	c->op = ops[fs_word(pt, "op")];
+	c->size = c->op == WQE_NOP ? 0 : (uint32_t)fs_num(pt, "size");
+	if (inl && c->op != WQE_WRITE)
+		return no(EINVAL, why, len, "payload=inline with op=%s: only a write carries its payload; legal: payload=pointer or auto",
+			  c->op == WQE_READ ? "read" : "nop");
+	if (inl && c->size > WQE_INLINE_MAX)
+		return no(EINVAL, why, len, "payload=inline with size=%u: a WQE of one basic block carries at most %d B; legal: size=0..%d, or payload=pointer",
+			  c->size, WQE_INLINE_MAX, WQE_INLINE_MAX);
+	if (fs_is(pt, "payload", "auto"))
+		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX;
+	c->choice.kind = c->op == WQE_NOP ? POST_NOP : c->op == WQE_READ ? POST_READ :
+			 inl ? POST_INLINE : POST_WRITE;
+	return 0;
+}
+
+/* How far an order reaches: design of the classes in docs/method.md. */
+static const char *order_class_of(const struct path_conf *c)
+{
+	int ord = c->choice.ord;
+	int gpu_scope = ord == ORD_GPU_FENCE || ord == ORD_GPU_FENCE_RECORD || ord == ORD_GPU_RELEASE ||
+			ord == ORD_THREADFENCE;
+
+	if (!c->nic->completes)
+		return "-"; /* nobody observes */
+	if (ord == ORD_NONE)
+		return "unsafe";
+	if (c->issuer_gpu < 0 || !gpu_scope)
+		return "guaranteed"; /* release stores of a CPU, or system scope */
+	if (c->nic_gpu == c->issuer_gpu)
+		return "guaranteed"; /* the observer is inside the scope */
+	return c->place[OBJ_QUEUE] == c->issuer_gpu ? "relied-on" : "unsafe";
+}
+
+static int resolve_queue(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	static const uint32_t shifts[] = { 12, 16, 21 };
+	uint64_t entries = (uint64_t)fs_num(pt, "entries");
+
+	c->choice.ord = fs_word(pt, "ordering");
+	c->choice.mode = fs_word(pt, "doorbell");
+	c->depth = (uint32_t)fs_num(pt, "depth");
+	c->batch = (uint32_t)fs_num(pt, "batch");
+	c->log_n = (uint32_t)__builtin_ctzll(entries);
+	c->segment = (uint32_t)fs_num(pt, "segment");
+	c->page_shift = shifts[fs_word(pt, "page")];
+	c->recover_every = (uint32_t)fs_num(pt, "recover_every");
+	if (c->depth > entries)
+		return no(EINVAL, why, len, "depth=%u is over the queue of entries=%llu; legal: depth=1..%llu",
+			  c->depth, (unsigned long long)entries, (unsigned long long)entries);
+	if (c->batch > c->depth)
+		return no(EINVAL, why, len, "batch=%u is over depth=%u: one doorbell can't announce more than may be under way; legal: batch=1..%u",
+			  c->batch, c->depth, c->depth);
+	if (c->choice.mode == DBM_RING && c->recover_every)
+		return no(EINVAL, why, len, "recover_every=%u with doorbell=ring: there is no record to recover from; legal: recover_every=0",
+			  c->recover_every);
+	return 0;
+}
+
+static int resolve_fault(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	c->fault = fs_word(pt, "fault");
+	for (int i = 0; i < 2; i++) {
+		const char *v = i ? "untold" : "plant";
+		int mark = fs_pair(pt, v);
+
+		c->plant[i] = mark;
+		c->plant_ns[i] = mark < 0 ? 0 : (uint32_t)fs_num(pt, v);
+		if (mark >= 0 && mark_table[mark].agent == AGENT_HELPER)
+			return no(EINVAL, why, len, "%s=%s: no helper takes part with submitter=gpu", v, mark_table[mark].name);
+		if (mark == MARK_HANDED)
+			return no(EINVAL, why, len, "%s=handed: nothing is handed over with submitter=gpu", v);
+		if (mark >= 0 && !c->nic->completes)
+			return no(EINVAL, why, len, "%s with nic=null: there is no path to check", v);
+	}
+	if ((c->plant[0] >= 0 || c->plant[1] >= 0) && (c->metric != METRIC_LATENCY || c->marks != MARKS_ALL))
+		return no(EINVAL, why, len, "plant needs metric=latency and marks=all: the bare code has no place for it");
+	if (c->fault == FAULT_NONE)
+		return 0;
+	if (c->marks == MARKS_OUTER || c->metric == METRIC_RATE)
+		return no(EINVAL, why, len, "fault needs metric=latency and marks=all or rotate: the bare code has no place for it");
+	if (c->fault >= FAULT_OPCODE && c->fault <= FAULT_SLOW_NIC && !c->nic->completes)
+		return no(EINVAL, why, len, "fault with nic=null: nobody would see it; legal: fault=none");
+	if ((c->fault == FAULT_KEY || c->fault == FAULT_LENGTH) && !c->size)
+		return no(EINVAL, why, len, "fault=%s without payload: the WQE has no such field; legal: op=write or read and size=1..",
+			  c->fault == FAULT_KEY ? "key" : "length");
+	if (c->fault == FAULT_LKEY && (!c->size || c->choice.kind == POST_INLINE))
+		return no(EINVAL, why, len, "fault=lkey: an inline or empty payload has no local key; legal: payload=pointer");
+	if (c->fault == FAULT_STALE_RECORD && !c->recover_every)
+		return no(EINVAL, why, len, "fault=stale-record needs recover_every=1..: the NIC reads no record otherwise");
+	if (c->fault >= FAULT_GPU_MEMORY && !c->pinned)
+		return no(EINVAL, why, len, "fault=gpu-* needs a GPU in the point: issuer=gpu or nic=peer");
+	return 0;
+}
+
+static uint64_t pow2_at_least(uint64_t x)
+{
+	return x <= 1 ? 1 : 1ull << (64 - __builtin_clzll(x - 1));
+}
+
+/* How many messages, and where each finds its payload. */
+static int resolve_amount(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	uint64_t few, fit;
+
+	few = c->size <= BIG ? 10000 : 10000ull * BIG / c->size;
+	if (c->metric == METRIC_RATE)
+		few *= 10;
+	c->messages = fs_is(pt, "messages", "auto") ? few : (uint64_t)fs_num(pt, "messages");
+	c->warmup = fs_is(pt, "warmup", "auto") ? (c->size <= BIG ? 1024 : 8) : (uint64_t)fs_num(pt, "warmup");
+	c->stride = c->size <= 8 ? 8 : (c->size + 15) & ~15ull;
+	fit = SLOT_BYTES / c->stride;
+	fit = fit ? 1ull << (63 - __builtin_clzll(fit)) : 1;
+	c->slots = pow2_at_least(c->depth > 64 ? c->depth : 64);
+	c->check = fs_word(pt, "check");
+	if (c->check == CHECK_AUTO)
+		c->check = c->metric == METRIC_RATE && pow2_at_least(c->messages) <= fit ? CHECK_END : CHECK_EACH;
+	if (c->check == CHECK_END) {
+		if (pow2_at_least(c->messages) > fit)
+			return no(EINVAL, why, len, "check=end with %llu messages of %u B: each needs a slot of its own, %llu fit; legal: check=each, or fewer messages",
+				  (unsigned long long)c->messages, c->size, (unsigned long long)fit);
+		c->slots = pow2_at_least(c->messages > c->depth ? c->messages : c->depth);
+	} else if (c->slots > fit) {
+		c->slots = fit > pow2_at_least(c->depth) ? fit : pow2_at_least(c->depth);
+	}
+	if (c->slots * c->stride > 4ull << 30)
+		return no(EINVAL, why, len, "depth=%u messages of %u B need %llu MiB of payload memory; legal: at most 4096 MiB",
+			  c->depth, c->size, (unsigned long long)(c->slots * c->stride >> 20));
+	if (!c->nic->completes || !c->size)
+		c->check = CHECK_NONE;
+	if (c->marks != MARKS_OUTER && c->depth > 1024)
+		return no(EINVAL, why, len, "depth=%u with marks=%s: a block of marks holds at most 1024 messages under way; legal: marks=outer, or depth=1..1024",
+			  c->depth, c->marks == MARKS_ALL ? "all" : "rotate");
+	if (c->metric == METRIC_LATENCY && c->messages > 4000000)
+		return no(EINVAL, why, len, "messages=%llu with metric=latency: every message's marks are kept; legal: 1..4000000",
+			  (unsigned long long)c->messages);
+	return 0;
+}
+
+/* CPUs: the issuer's first, the NIC's beside it. */
+static int resolve_cpus(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	int n = pin_cpus();
+
+	c->cpu = fs_is(pt, "cpu", "auto") ? pin_cpu(0) : (int)fs_num(pt, "cpu");
+	c->nic_cpu = fs_is(pt, "nic_cpu", "auto") ? pin_cpu(n > 1 ? 1 : 0) : (int)fs_num(pt, "nic_cpu");
+	for (int i = 0; i < 2; i++) {
+		const char *v = i ? "nic_cpu" : "cpu";
+		int cpu = i ? c->nic_cpu : c->cpu, k = 0;
+
+		while (k < n && pin_cpu(k) != cpu)
+			k++;
+		if (k == n)
+			return no(ENODEV, why, len, "%s=%d: this process may not run there", v, cpu);
+	}
+	return 0;
+}
+
+int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
+		 char *why, size_t len)
+{
+	int rc;
+
+	memset(c, 0, sizeof(*c));
+	c->nic = nics[fs_word(pt, "nic")];
+	c->metric = fs_word(pt, "metric");
+	c->marks = fs_word(pt, "marks");
+	if ((rc = resolve_op(pt, c, why, len)) || (rc = resolve_queue(pt, c, why, len)) ||
+	    (rc = resolve_amount(pt, c, why, len)))
+		return rc;
+	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
+	/* what is wrong anywhere is said before what is missing here */
+	if ((rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
+	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
+	    (rc = resolve_cpus(pt, c, why, len)))
+		return rc;
+	c->order_class = order_class_of(c);
+	return 0;
+}

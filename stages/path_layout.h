@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers that path_mem.c lays out and path_pass.c hands to the agents. */
+#ifndef FS_PATH_LAYOUT_H
+#define FS_PATH_LAYOUT_H
+
+enum {
+	PATH_QPN = 0x000117,
+	/* index << 8 | tag; index 0 is nobody's */
+	PATH_LKEY = 1 << 8 | 0x5a,
+	PATH_RKEY = 2 << 8 | 0xa7,
+	PATH_KEYS = 3,
+	PATH_LOCAL_KEYS_OFF = 128, /* in the issuer's home; the peer's base stands at 64 */
+	PATH_CHUNK_SHIFT = 21,   /* a key a chunk at the issuer, as libraries keep them */
+};
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of a queue: rings, record, doorbell, keys, payload slots, and what
+ * the agents write their marks to. Owned by the point, set up before anything
+ * runs, freed after everything has stopped.
+ */
+#include "harness/err.h"
+#include "stages/path.h"
+#include "stages/path_layout.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 64, BARE_BLOCK = 4096 };
+
+static uint64_t round_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
+
+/* Messages between two flushes: enough that a drain is rare beside the depth. */
+static uint32_t block_of(const struct path_conf *c)
+{
+	uint32_t b = 128;
+
+	while (b < 2 * c->depth && b < 2048)
+		b *= 2;
+	return b;
+}
+
+/* Keys and page entries for both ranges, then the engine's scratch. */
+static int keys_init(struct path_mem *m, const struct path_conf *c)
+{
+	uint64_t bytes = c->slots * c->stride, page = 1ull << c->page_shift;
+	uint64_t pages = round_up(bytes, page) >> c->page_shift, i;
+	int rd = c->op == WQE_READ;
+	const struct buf *local = rd ? &m->dst : &m->src, *remote = rd ? &m->src : &m->dst;
+	struct mkey *k;
+	uint64_t *pte;
+	uint8_t *tmp;
+	int rc;
+
+	m->nptes = (uint32_t)(2 * pages);
+	m->xlat_pages = (uint32_t)((c->size >> c->page_shift) + 2);
+	m->ptes_off = round_up(PATH_KEYS * sizeof(struct mkey), LINE);
+	m->xlat_off = round_up(m->ptes_off + m->nptes * 8ull, LINE);
+	rc = place_alloc(&m->keys, c->place[OBJ_KEYS], m->xlat_off + 2ull * m->xlat_pages * 8, 4096, c->pinned);
+	if (rc)
+		return rc;
+	tmp = calloc(1, m->xlat_off);
+	if (!tmp)
+		return fs_fail(ENOMEM, "no memory for key tables");
+	k = (struct mkey *)tmp;
+	pte = (uint64_t *)(tmp + m->ptes_off);
+	for (i = 0; i < 2; i++) {
+		const struct buf *b = i ? remote : local;
+		uint32_t key = i ? PATH_RKEY : PATH_LKEY;
+		uint32_t rights = i ? MKEY_REMOTE_READ | MKEY_REMOTE_WRITE : MKEY_LOCAL_READ | MKEY_LOCAL_WRITE;
+
+		k[key >> 8].id = pair32(key, MKEY_VALID | rights | c->page_shift << MKEY_SHIFT_BIT);
+		k[key >> 8].start = (uint64_t)b->p;
+		k[key >> 8].len = bytes;
+		k[key >> 8].pages = pair32((uint32_t)(i * pages), (uint32_t)pages);
+		for (uint64_t j = 0; j < pages; j++)
+			pte[i * pages + j] = ((uint64_t)b->p + (j << c->page_shift)) | PTE_PRESENT;
+	}
+	rc = place_write(&m->keys, 0, tmp, m->xlat_off);
+	free(tmp);
+	return rc;
+}
+
+/* The issuer's own: consumer index, peer's base, a key for each chunk. */
+static int home_init(struct path_mem *m, const struct path_conf *c)
+{
+	uint64_t chunks = ((c->slots * c->stride) >> PATH_CHUNK_SHIFT) + 1, i, *w;
+	int rd = c->op == WQE_READ, rc;
+	size_t bytes;
+
+	m->remote_base_off = LINE;
+	m->remote_keys_off = PATH_LOCAL_KEYS_OFF + round_up(chunks * 8, LINE);
+	bytes = m->remote_keys_off + round_up(chunks * 8, LINE);
+	rc = place_alloc(&m->home, c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, bytes, 4096, c->pinned);
+	if (rc)
+		return rc;
+	w = calloc(1, bytes);
+	if (!w)
+		return fs_fail(ENOMEM, "no memory for key tables");
+	w[m->remote_base_off / 8] = (uint64_t)(rd ? m->src.p : m->dst.p);
+	for (i = 0; i < chunks; i++) {
+		w[PATH_LOCAL_KEYS_OFF / 8 + i] = PATH_LKEY;
+		w[m->remote_keys_off / 8 + i] = PATH_RKEY;
+	}
+	rc = place_write(&m->home, 0, w, bytes);
+	free(w);
+	return rc;
+}
+
+int path_mem_init(struct path_mem *m, const struct path_conf *c)
+{
+	uint64_t n = 1ull << c->log_n, page = 1ull << c->page_shift;
+	uint64_t bytes = round_up(c->slots * c->stride, page);
+	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, rc;
+
+	memset(m, 0, sizeof(*m));
+	m->block = block_of(c);
+	m->record_off = n * WQEBB;
+	/* what the NIC's ring of marks has to hold: the measured messages, wherever
+	 * the warm-up ended */
+	m->keep = (uint32_t)(round_up(c->messages, m->block) + m->block);
+	if (c->metric == METRIC_RATE && c->marks == MARKS_OUTER)
+		m->keep = m->block;
+	if ((rc = place_alloc(&m->queue, c->place[OBJ_QUEUE], m->record_off + LINE, 4096, c->pinned)) ||
+	(rc = place_alloc(&m->db, c->place[OBJ_DB], 4096, 4096, c->pinned)) ||
+	(rc = place_alloc(&m->cq, c->place[OBJ_CQ], n * CQE_SIZE, 4096, c->pinned)) ||
+	(rc = place_alloc(&m->src, c->place[OBJ_SRC], bytes, page, c->pinned)) ||
+	(rc = place_alloc(&m->dst, c->place[OBJ_DST], bytes, page, c->pinned)) ||
+	(rc = keys_init(m, c)) || (rc = home_init(m, c)) ||
+	(rc = place_alloc(&m->issuer_marks, issuer, (uint64_t)m->keep * ISSUER_SLOTS * 8, 4096, c->pinned)) ||
+	(rc = place_alloc(&m->issuer_pairs, issuer, (c->messages / m->block + 3) * sizeof(struct clock_pair), 4096, c->pinned)) ||
+	(rc = place_alloc(&m->out, issuer, sizeof(struct issue_out), 4096, c->pinned)) ||
+	(rc = place_alloc(&m->nic_marks, c->place[OBJ_KEYS], (uint64_t)m->keep * NIC_SLOTS * 8, 4096, c->pinned)) ||
+	(rc = place_alloc(&m->nic_pairs, c->place[OBJ_KEYS], (uint64_t)m->keep / m->block * sizeof(struct clock_pair), 4096, c->pinned)))
+		return rc;
+	m->stage = aligned_alloc(LINE, (size_t)(m->block > BARE_BLOCK ? m->block : BARE_BLOCK) * SINK_SLOTS * 8);
+	return m->stage ? 0 : fs_fail(ENOMEM, "no memory for marks");
+}
+
+void path_mem_term(struct path_mem *m)
+{
+	struct buf *all[] = { &m->queue, &m->db, &m->cq, &m->src, &m->dst, &m->keys, &m->home,
+			      &m->issuer_marks, &m->issuer_pairs, &m->out, &m->nic_marks, &m->nic_pairs };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		place_free(all[i]);
+	free(m->stage);
+	m->stage = NULL;
+}
+
+int path_mem_reset(struct path_mem *m, const struct path_conf *c)
+{
+	uint64_t ci = c->nic->completes ? 0 : ~0ull >> 1; /* null: ahead of everything */
+	int rc;
+
+	/* zero: no WQE was ever written, no doorbell rung; 0xff: every CQE invalid */
+	if ((rc = place_set(&m->queue, 0)) || (rc = place_set(&m->db, 0)) ||
+	    (rc = place_set(&m->cq, 0xff)) || (rc = place_set(&m->out, 0)))
+		return rc;
+	return place_write(&m->home, 0, &ci, sizeof(ci));
+}

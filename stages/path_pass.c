@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over a queue: reset its memory, start the NIC, run the issuer, stop
+ * the NIC, bring marks and counters to the host, check what can only be checked
+ * at the end.
+ */
+#include "harness/err.h"
+#include "stages/path.h"
+#include "stages/path_layout.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_NS 2000000000ull   /* of any one wait of an agent */
+#define START_S 20.0            /* for a NIC to become ready, or to stop */
+#define PASS_S 100.0            /* for a GPU issuer's kernel */
+enum { BARE_BLOCK = 4096 };     /* between two readings of the clocks in a rate */
+
+static const struct { int wqe, nic; } fault_table[FAULTS] = {
+	[FAULT_OPCODE] = { WF_OPCODE, 0 }, [FAULT_DS] = { WF_DS, 0 }, [FAULT_KEY] = { WF_KEY, 0 },
+	[FAULT_LKEY] = { WF_LKEY, 0 }, [FAULT_LENGTH] = { WF_LENGTH, 0 }, [FAULT_QPN] = { WF_QPN, 0 },
+	[FAULT_INDEX] = { WF_INDEX, 0 },
+	[FAULT_DEAD_NIC] = { 0, EF_DEAD }, [FAULT_LOST_DOORBELL] = { 0, EF_LOST_DOORBELL },
+	[FAULT_STALE_RECORD] = { 0, EF_STALE_RECORD }, [FAULT_ERROR_CQE] = { 0, EF_ERROR_CQE },
+	[FAULT_LOST_CQE] = { 0, EF_LOST_CQE }, [FAULT_SLOW_NIC] = { 0, EF_SLOW },
+};
+
+static void sink_fill(const struct path_conf *c, const struct pass *p, struct sink_conf *s)
+{
+	const struct interval *t;
+	int n = interval_table(SUBMITTER_GPU, &t);
+
+	memset(s, 0, sizeof(*s));
+	s->all = p->all;
+	s->gettime = c->gettime;
+	if (p->rotate) {
+		s->rotate = (uint32_t)n + 1;
+		for (int i = 0; i < n; i++)
+			s->pair[i] = 1u << t[i].from | 1u << t[i].to;
+		s->pair[n] = 1u << MARK_INTENT | 1u << MARK_NOTICED;
+	}
+	for (int i = 0; i < 2; i++) {
+		s->plant[i] = p->plants ? c->plant[i] : -1;
+		s->plant_ns[i] = c->plant_ns[i];
+	}
+}
+
+static void engine_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
+			const struct sink_conf *sink, struct engine *e)
+{
+	int rd = c->op == WQE_READ;
+	const struct buf *local = rd ? &m->dst : &m->src, *remote = rd ? &m->src : &m->dst;
+
+	memset(e, 0, sizeof(*e));
+	e->wq = m->queue.p;
+	e->dbrec = m->queue.p + m->record_off;
+	e->db = m->db.p;
+	e->cq = m->cq.p;
+	e->log_n = e->log_ncqe = c->log_n;
+	e->qpn = PATH_QPN;
+	e->segment = c->segment;
+	e->recover_every = c->recover_every;
+	e->fault = p->instr ? (uint32_t)fault_table[c->fault].nic : EF_NONE;
+	e->fault_at = p->warmup + p->messages / 2;
+	e->tab.keys = (const struct mkey *)m->keys.p;
+	e->tab.nkeys = PATH_KEYS;
+	e->tab.ptes = (const uint64_t *)(m->keys.p + m->ptes_off);
+	e->tab.nptes = m->nptes;
+	e->tab.win[0].base = (uint64_t)local->p;
+	e->tab.win[0].bytes = local->bytes;
+	e->tab.win[1].base = (uint64_t)remote->p;
+	e->tab.win[1].bytes = remote->bytes;
+	e->xlat = (uint64_t *)(m->keys.p + m->xlat_off);
+	e->xlat_pages = m->xlat_pages;
+	e->flush_keep = m->keep;
+	e->marks = (uint64_t *)m->nic_marks.p;
+	e->pairs = (struct clock_pair *)m->nic_pairs.p;
+	e->sink = *sink;
+}
+
+static void issue_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
+		       const struct sink_conf *sink, struct issue_args *a)
+{
+	int rd = c->op == WQE_READ;
+
+	memset(a, 0, sizeof(*a));
+	a->q.wq = m->queue.p;
+	a->q.dbrec = m->queue.p + m->record_off;
+	a->q.db = m->db.p;
+	a->q.cq = m->cq.p;
+	a->q.ci_word = (uint64_t *)m->home.p;
+	a->q.log_n = a->q.log_ncqe = c->log_n;
+	a->q.qpn = PATH_QPN;
+	a->q.depth = c->depth;
+	a->local = rd ? m->dst.p : m->src.p;
+	a->remote_view = rd ? m->src.p : m->dst.p;
+	a->res.local_keys = (const uint64_t *)(m->home.p + PATH_LOCAL_KEYS_OFF);
+	a->res.remote_keys = (const uint64_t *)(m->home.p + m->remote_keys_off);
+	a->res.remote_base = (const uint64_t *)(m->home.p + m->remote_base_off);
+	a->res.local_base = (uint64_t)a->local;
+	a->res.chunk_shift = PATH_CHUNK_SHIFT;
+	a->stride = c->stride;
+	a->slot_mask = c->slots - 1;
+	a->len = c->size;
+	a->batch = c->batch;
+	a->warmup = p->warmup;
+	a->messages = p->messages;
+	a->wait_ns = WAIT_NS;
+	a->fill = a->check = c->check == CHECK_EACH;
+	a->consumed = (uint32_t)c->nic->completes;
+	a->record = (uint32_t)p->record;
+	a->settle = (uint32_t)p->settle;
+	if (c->depth == 1 && !p->rate) {
+		/* about the period of either poll: 1 us over PCIe, less elsewhere */
+		a->gap_ticks = 2048;
+		a->dither = (uint32_t)c->nic->completes;
+	}
+	a->fault = p->instr ? (uint32_t)fault_table[c->fault].wqe : WF_NONE;
+	a->fault_at = p->messages / 2;
+	a->seed = p->seed;
+	a->sink = *sink;
+	a->sink.block = p->record ? m->block : BARE_BLOCK;
+	a->marks = (uint64_t *)m->issuer_marks.p;
+	a->pairs = (struct clock_pair *)m->issuer_pairs.p;
+	a->out = (struct issue_out *)m->out.p;
+}
+
+/* With check=end every measured message has a slot of its own: the source is
+ * filled before, the target compared after. */
+static int end_slots(struct path_mem *m, const struct path_conf *c, struct pass *p, int fill)
+{
+	const struct buf *b = fill ? &m->src : &m->dst;
+	struct coop alone = { 0, 1 };
+	uint8_t *tmp = calloc(c->slots, c->stride);
+	uint64_t first = fill ? p->warmup : p->out.first, i;
+	int rc = 0;
+
+	if (!tmp)
+		return fs_fail(ENOMEM, "no memory to check payloads");
+	if (!fill)
+		rc = place_read(b, 0, tmp, c->slots * c->stride);
+	for (i = first; !rc && i < first + p->messages; i++) {
+		uint8_t *at = tmp + (i & (c->slots - 1)) * c->stride;
+
+		if (fill)
+			job_fill(at, c->size, i, alone);
+		else
+			p->end_wrong += job_check(at, c->size, i, alone);
+	}
+	if (fill && !rc)
+		rc = place_write(b, 0, tmp, c->slots * c->stride);
+	free(tmp);
+	return rc;
+}
+
+static void *fetch(const struct buf *b, size_t off, size_t bytes, int *rc)
+{
+	void *x = malloc(bytes ? bytes : 1);
+
+	if (!x)
+		*rc = fs_fail(ENOMEM, "no memory for marks");
+	else if (!*rc)
+		*rc = place_read(b, off, x, bytes);
+	return x;
+}
+
+/* The NIC's records of messages first..first+n-1, out of its ring of them, and
+ * its clock at both ends of each of their blocks. */
+static int collect_nic(const struct path_mem *m, struct pass *p)
+{
+	uint64_t first = p->out.first, blocks = m->keep / m->block, nb = (p->messages + m->block - 1) / m->block;
+	struct clock_pair *ring;
+	uint64_t *marks;
+	int rc = 0;
+
+	marks = fetch(&m->nic_marks, 0, (uint64_t)m->keep * NIC_SLOTS * 8, &rc);
+	ring = fetch(&m->nic_pairs, 0, blocks * sizeof(*ring), &rc);
+	p->nic_marks = malloc(p->messages * NIC_SLOTS * 8);
+	p->nic_pairs = malloc((nb + 1) * sizeof(*ring));
+	if (!rc && (!p->nic_marks || !p->nic_pairs))
+		rc = fs_fail(ENOMEM, "no memory for marks");
+	for (uint64_t i = 0; !rc && i < p->messages; i++)
+		memcpy(p->nic_marks + i * NIC_SLOTS, marks + (first + i) % m->keep * NIC_SLOTS, NIC_SLOTS * 8);
+	for (uint64_t b = 0; !rc && b <= nb; b++)
+		p->nic_pairs[b] = first / m->block + b ? ring[(first / m->block + b - 1) % blocks] : p->nic.begin;
+	free(marks);
+	free(ring);
+	return rc;
+}
+
+static int collect(struct path_mem *m, const struct path_conf *c, struct pass *p)
+{
+	uint32_t block = p->record ? m->block : BARE_BLOCK;
+	int rc = 0;
+
+	p->npairs = 1 + (p->messages + block - 1) / block;
+	p->pairs = fetch(&m->issuer_pairs, 0, p->npairs * sizeof(*p->pairs), &rc);
+	if (p->record)
+		p->marks = fetch(&m->issuer_marks, 0, p->messages * ISSUER_SLOTS * 8, &rc);
+	if (!rc && p->instr && c->nic->completes)
+		rc = collect_nic(m, p);
+	if (!rc && c->check == CHECK_END)
+		rc = end_slots(m, c, p, 0);
+	return rc;
+}
+
+static const char *syndrome_words(uint64_t s)
+{
+	switch (s) {
+	case SYND_LOCAL_LENGTH: return "local length error";
+	case SYND_LOCAL_QP_OP: return "local QP operation error";
+	case SYND_LOCAL_PROT: return "local protection error";
+	case SYND_FLUSHED: return "flushed";
+	case SYND_LOCAL_ACCESS: return "local access error";
+	case SYND_REMOTE_INVALID: return "remote invalid request error";
+	case SYND_REMOTE_ACCESS: return "remote access error";
+	case SYND_REMOTE_OP: return "remote operation error";
+	default: return "unknown syndrome";
+	}
+}
+
+/* How far each mark got, for a wait that ran out. */
+static const char *progress_words(const struct pass *p, char *buf, size_t len)
+{
+	const uint64_t *l = p->nic.last;
+
+	snprintf(buf, len, "messages that reached each mark: rung %llu, seen %llu, fetched %llu, translated %llu, written %llu, completed %llu, noticed %llu",
+		 (unsigned long long)p->out.posted, (unsigned long long)l[NS_SEEN],
+		 (unsigned long long)l[NS_FETCHED], (unsigned long long)l[NS_TRANSLATED],
+		 (unsigned long long)l[NS_WRITTEN], (unsigned long long)l[NS_COMPLETED],
+		 (unsigned long long)p->out.done);
+	return buf;
+}
+
+static int verdict(const struct path_conf *c, const struct pass *p)
+{
+	const struct issue_out *o = &p->out;
+	char words[256];
+
+	switch (o->status) {
+	case ISSUE_OK:
+		break;
+	case ISSUE_CQE_ERROR:
+		return fs_fail(EREMOTEIO, "message %llu: CQE with syndrome 0x%02llx (%s), vendor 0x%02llx, wqe_counter %llu",
+			       (unsigned long long)o->done, (unsigned long long)o->syndrome, syndrome_words(o->syndrome),
+			       (unsigned long long)o->vendor, (unsigned long long)o->counter);
+	case ISSUE_TIMEOUT:
+		return fs_fail(ETIMEDOUT, "no completion of message %llu in %.0f s; %s", (unsigned long long)o->done,
+			       WAIT_NS / 1e9, progress_words(p, words, sizeof(words)));
+	case ISSUE_ODD_CQE:
+		return fs_fail(EPROTO, "message %llu: a CQE with wqe_counter %llu", (unsigned long long)o->done,
+			       (unsigned long long)o->counter);
+	default:
+		return fs_fail(EPROTO, "the issuer ended without a status; %s", progress_words(p, words, sizeof(words)));
+	}
+	if (o->wrong_words && strcmp(c->order_class, "unsafe"))
+		return fs_fail(EBADMSG, "%llu wrong payload words, first in message %llu",
+			       (unsigned long long)o->wrong_words, (unsigned long long)o->wrong_message);
+	if (p->end_wrong && strcmp(c->order_class, "unsafe"))
+		return fs_fail(EBADMSG, "%llu wrong payload words at the end", (unsigned long long)p->end_wrong);
+	if (strcmp(c->order_class, "unsafe") && p->nic.stale_wqe)
+		return fs_fail(EBADMSG, "%llu stale WQE fetches in a point whose order is %s",
+			       (unsigned long long)p->nic.stale_wqe, c->order_class);
+	/* between the first ring and the record, a record behind is legal */
+	if (strcmp(c->order_class, "unsafe") && p->nic.stale_record && c->choice.mode != DBM_RING_RECORD_RING)
+		return fs_fail(EBADMSG, "%llu stale doorbell records in a point whose order is %s",
+			       (unsigned long long)p->nic.stale_record, c->order_class);
+	return 0;
+}
+
+/* After a pass into `null`, the queue holds exactly what was posted. */
+static int verify_null(struct path_mem *m, const struct path_conf *c, const struct pass *p)
+{
+	uint64_t n = 1ull << c->log_n, i, got[WQE_WORDS], want[WQE_WORDS], pi = p->out.posted;
+	struct queue q = { .qpn = PATH_QPN };
+	struct resolved x = { PATH_LKEY, PATH_RKEY, 0 };
+	uint32_t words = c->choice.kind == POST_NOP ? 2 : c->choice.kind == POST_INLINE ?
+			 wqe_ds_inline(c->size) * 2 : wqe_ds_pointer(c->size) * 2, rec;
+	int rd = c->op == WQE_READ, rc;
+
+	for (i = pi > c->depth ? pi - c->depth : 0; i < pi; i++) {
+		uint64_t off = (i & (c->slots - 1)) * c->stride;
+
+		x.raddr = c->choice.kind == POST_NOP ? 0 : (uint64_t)(rd ? m->src.p : m->dst.p) + off;
+		wqe_build(&q, want, i, &x, (uint64_t)(rd ? m->dst.p : m->src.p) + off, c->size, c->choice.kind);
+		if ((rc = place_read(&m->queue, (i & (n - 1)) * WQEBB, got, WQEBB)))
+			return rc;
+		for (uint32_t k = 0; k < words; k++)
+			if (got[k] != want[k])
+				return fs_fail(EBADMSG, "null: word %u of WQE %llu is %016llx, posted was %016llx", k,
+					       (unsigned long long)i, (unsigned long long)got[k], (unsigned long long)want[k]);
+	}
+	if ((rc = place_read(&m->queue, m->record_off + DBREC_SEND, &rec, 4)) ||
+	    (rc = place_read(&m->db, 0, got, 8)))
+		return rc;
+	if (c->choice.mode != DBM_RING && rec != dbrec_value(pi))
+		return fs_fail(EBADMSG, "null: the record says %u, posted were %llu", dbrec_index(rec), (unsigned long long)pi);
+	if (got[0] != doorbell_value(pi, PATH_QPN))
+		return fs_fail(EBADMSG, "null: the doorbell is %016llx, rung was %016llx", (unsigned long long)got[0],
+			       (unsigned long long)doorbell_value(pi, PATH_QPN));
+	return 0;
+}
+
+int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
+{
+	struct nic_pass np = { .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
+	struct issue_choice choice = c->choice;
+	struct issue_args a;
+	struct sink_conf sink;
+	struct nic_run *run = NULL;
+	uint64_t t0;
+	int rc, rc2;
+
+	p->warmup = (p->warmup + m->block - 1) / m->block * m->block;
+	choice.instr = p->instr;
+	sink_fill(c, p, &sink);
+	sink.block = m->block;
+	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))))
+		return rc;
+	engine_fill(m, c, p, &sink, &np.eng);
+	issue_fill(m, c, p, &sink, &a);
+	if ((rc = c->nic->start(&np, &run)))
+		return rc;
+	disturb_read(&p->d0);
+	t0 = mono_ns();
+	if (c->issuer_gpu >= 0)
+		rc = issuer_gpu_run(&a, choice, c->issuer_gpu, PASS_S);
+	else
+		rc = issuer_cpu_run(&a, choice, m->stage);
+	p->host_ns = mono_ns() - t0;
+	disturb_read(&p->d1);
+	rc2 = c->nic->stop(run, &p->nic);
+	rc = rc ? rc : rc2;
+	if (!rc)
+		rc = place_read(&m->out, 0, &p->out, sizeof(p->out));
+	if (!rc)
+		rc = p->out.status == ISSUE_OK ? collect(m, c, p) : 0;
+	if (!rc)
+		rc = verdict(c, p);
+	if (!rc && !c->nic->completes)
+		rc = verify_null(m, c, p);
+	return rc;
+}
+
+void pass_term(struct pass *p)
+{
+	free(p->marks);
+	free(p->pairs);
+	free(p->nic_marks);
+	free(p->nic_pairs);
+	p->marks = p->nic_marks = NULL;
+	p->pairs = p->nic_pairs = NULL;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From marks to rows. A mark is a tick count of its agent; each block has both
+ * clocks read at its ends, so that ticks become ns by the block's own rate. The
+ * crossing is never a difference of two agents' clocks: it is the total, on the
+ * issuer's clock, less what the agents spent themselves, each on its own.
+ */
+#include "harness/err.h"
+#include "stages/path.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Shorter blocks don't give a rate: the wall clock of a GPU steps by 32 ns or
+ * more; then the rate of the whole pass serves. */
+#define RATE_SPAN_NS 100000
+
+static const int issuer_slot[MARKS] = {
+	[MARK_INTENT] = IS_INTENT + 1, [MARK_RESERVED] = IS_RESERVED + 1, [MARK_RESOLVED] = IS_RESOLVED + 1,
+	[MARK_BUILT] = IS_BUILT + 1, [MARK_RUNG] = IS_RUNG + 1, [MARK_NOTICED] = IS_NOTICED + 1,
+};
+static const int nic_slot[MARKS] = {
+	[MARK_SEEN] = NS_SEEN + 1, [MARK_STARTED] = NS_STARTED + 1, [MARK_FETCHED] = NS_FETCHED + 1,
+	[MARK_TRANSLATED] = NS_TRANSLATED + 1, [MARK_READ] = NS_READ + 1, [MARK_WRITTEN] = NS_WRITTEN + 1,
+	[MARK_COMPLETED] = NS_COMPLETED + 1,
+};
+
+int spans_init(struct spans *s, uint64_t cap)
+{
+	memset(s, 0, sizeof(*s));
+	s->cap = cap;
+	s->intervals = interval_table(SUBMITTER_GPU, &s->table);
+	for (int i = 0; i < s->intervals; i++)
+		if (!(s->interval[i] = malloc(cap * sizeof(double))))
+			return fs_fail(ENOMEM, "no memory for samples");
+	for (int i = 0; i < STAGES; i++)
+		if (!(s->stage[i] = malloc(cap * sizeof(double))))
+			return fs_fail(ENOMEM, "no memory for samples");
+	s->total = malloc(cap * sizeof(double));
+	s->submit = malloc(cap * sizeof(double));
+	return s->total && s->submit ? 0 : fs_fail(ENOMEM, "no memory for samples");
+}
+
+void spans_term(struct spans *s)
+{
+	for (int i = 0; i < s->intervals; i++)
+		free(s->interval[i]);
+	for (int i = 0; i < STAGES; i++)
+		free(s->stage[i]);
+	free(s->total);
+	free(s->submit);
+	memset(s, 0, sizeof(*s));
+}
+
+/* ns per tick in the block of message i */
+static double ns_per_tick(const struct clock_pair *p, uint64_t n, uint64_t block)
+{
+	const struct clock_pair *a = p + block, *b = p + block + 1;
+
+	if (block + 1 >= n || b->wall - a->wall < RATE_SPAN_NS) {
+		a = p;
+		b = p + n - 1;
+	}
+	return b->ticks == a->ticks ? NAN : (double)(b->wall - a->wall) / (double)(b->ticks - a->ticks);
+}
+
+/* One message's marks, in ns on its agents' own clocks; NAN where not shown. */
+static void message_marks(const struct path_conf *c, const struct pass *p, uint64_t i, double fi,
+			  double fn, double at[MARKS])
+{
+	const uint64_t *im = p->marks + i * ISSUER_SLOTS, *nm = p->nic_marks ? p->nic_marks + i * NIC_SLOTS : NULL;
+	const struct interval *t;
+	int n = interval_table(SUBMITTER_GPU, &t);
+	uint64_t m = p->out.first + i;
+	uint32_t shown = p->all;
+
+	if (p->rotate) {
+		uint64_t k = m % (uint64_t)(n + 1);
+
+		shown = k == (uint64_t)n ? 1u << MARK_INTENT | 1u << MARK_NOTICED : 1u << t[k].from | 1u << t[k].to;
+	}
+	for (int k = 0; k < MARKS; k++) {
+		at[k] = NAN;
+		if (!(shown >> k & 1))
+			continue;
+		if (issuer_slot[k])
+			at[k] = (double)(im[issuer_slot[k] - 1] - p->pairs[0].ticks) * fi;
+		else if (nic_slot[k] && nm && p->instr)
+			at[k] = (double)(nm[nic_slot[k] - 1] - p->nic_pairs[0].ticks) * fn;
+	}
+	if (!c->nic->completes)
+		at[MARK_NOTICED] = NAN;
+}
+
+int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p)
+{
+	uint64_t npairs = p->npairs, polls = 0;
+	double at[MARKS];
+
+	if (s->n + p->messages > s->cap)
+		return fs_fail(EOVERFLOW, "more samples than planned");
+	s->block = m->block;
+	s->hops = p->instr && !p->rotate && c->nic->completes && c->issuer_gpu < 0 && c->nic_gpu < 0;
+	for (uint64_t i = 0; i < p->messages; i++) {
+		uint64_t j = s->n + i;
+		double fi = ns_per_tick(p->pairs, npairs, i / m->block), own = 0;
+		double fn = p->nic_marks ? ns_per_tick(p->nic_pairs, npairs, i / m->block) : NAN;
+
+		message_marks(c, p, i, fi, fn, at);
+		for (int k = 0; k < STAGES; k++)
+			s->stage[k][j] = 0;
+		for (int k = 0; k < s->intervals; k++) {
+			const struct interval *t = &s->table[k];
+			double d = at[t->to] - at[t->from];
+
+			if (interval_is_hop(t)) {
+				/* two agents of one clock: ticks straight away */
+				s->interval[k][j] = NAN;
+				if (s->hops)
+					s->interval[k][j] = (double)(int64_t)(
+						(issuer_slot[t->to] ? p->marks[i * ISSUER_SLOTS + issuer_slot[t->to] - 1] : p->nic_marks[i * NIC_SLOTS + nic_slot[t->to] - 1]) -
+						(issuer_slot[t->from] ? p->marks[i * ISSUER_SLOTS + issuer_slot[t->from] - 1] : p->nic_marks[i * NIC_SLOTS + nic_slot[t->from] - 1])) * fi;
+				continue;
+			}
+			s->interval[k][j] = d;
+			s->stage[t->stage][j] += d;
+			own += d;
+		}
+		s->total[j] = at[MARK_NOTICED] - at[MARK_INTENT];
+		s->submit[j] = at[MARK_RUNG] - at[MARK_INTENT];
+		s->stage[STAGE_CROSSING][j] = s->total[j] - own;
+		polls += p->marks[i * ISSUER_SLOTS + IS_POLLS];
+	}
+	s->polls = (s->polls * (double)s->n + (double)polls) / (double)(s->n + p->messages);
+	s->n += p->messages;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+struct row *path_row(struct rows *out, const struct path_conf *c, const char *stage,
+		     const char *metric, const char *unit)
+{
+	struct row *r = rows_add(out);
+
+	if (!r)
+		return NULL;
+	snprintf(r->stage, sizeof(r->stage), "%s", stage);
+	snprintf(r->metric, sizeof(r->metric), "%s", metric);
+	snprintf(r->unit, sizeof(r->unit), "%s", unit);
+	snprintf(r->order_class, sizeof(r->order_class), "%s", c->order_class);
+	return r;
+}
+
+static void origin_of(struct row *r, const struct path_conf *c, int emulated)
+{
+	snprintf(r->origin, sizeof(r->origin), "%s", emulated && c->nic->emulated ? "emulated" : "measured");
+}
+
+/* Which link an interval crosses: from its agent to the object that it touches. */
+static const char *interval_link(const struct path_conf *c, const struct interval *t)
+{
+	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, nic = c->place[OBJ_KEYS];
+	int place = c->place[t->object];
+
+	if (t->object == OBJ_NONE)
+		return "none";
+	if (interval_is_hop(t)) /* the store goes there, the poll comes from the other side */
+		return place == nic ? link_name(issuer, nic) : link_name(nic, place);
+	return link_name(mark_table[t->to].agent == AGENT_NIC ? nic : issuer, place);
+}
+
+/* Summary of those samples that are there; marks = rotate leaves gaps. */
+static int summary_shown(const double *x, uint64_t n, uint32_t block, struct summary *s)
+{
+	double *y = malloc((n ? n : 1) * sizeof(*y));
+	uint64_t k = 0;
+	int rc;
+
+	if (!y)
+		return fs_fail(ENOMEM, "no memory for samples");
+	for (uint64_t i = 0; i < n; i++)
+		if (!isnan(x[i]))
+			y[k++] = x[i];
+	summary_none(s);
+	rc = k ? summary_of(y, k, k == n ? block : block / 8, s) : 0;
+	free(y);
+	return rc;
+}
+
+/* With one pair of marks a message, sums exist as sums of means alone. */
+static void rotate_stages(const struct spans *s, struct summary iv[], struct summary stage[STAGES],
+			  const struct summary *total, struct summary *submit)
+{
+	double mean[STAGES] = { 0 }, var[STAGES] = { 0 }, own = 0, own_var = 0, sub = 0, sub_var = 0;
+
+	for (int k = 0; k < s->intervals; k++) {
+		double h = (iv[k].ci_hi - iv[k].ci_lo) / 2;
+
+		if (interval_is_hop(&s->table[k]))
+			continue;
+		mean[s->table[k].stage] += iv[k].mean;
+		var[s->table[k].stage] += h * h;
+		own += iv[k].mean;
+		own_var += h * h;
+		if (mark_table[s->table[k].to].agent == AGENT_ISSUER) {
+			sub += iv[k].mean;
+			sub_var += h * h;
+		}
+	}
+	mean[STAGE_CROSSING] = total->mean - own;
+	var[STAGE_CROSSING] = own_var + (total->ci_hi - total->ci_lo) * (total->ci_hi - total->ci_lo) / 4;
+	for (int k = 0; k < STAGES; k++) {
+		summary_none(&stage[k]);
+		stage[k].n = total->n;
+		stage[k].mean = mean[k];
+		stage[k].ci_lo = mean[k] - sqrt(var[k]);
+		stage[k].ci_hi = mean[k] + sqrt(var[k]);
+	}
+	summary_none(submit);
+	submit->n = total->n;
+	submit->mean = sub;
+	submit->ci_lo = sub - sqrt(sub_var);
+	submit->ci_hi = sub + sqrt(sub_var);
+}
+
+static int interval_rows(const struct spans *s, const struct path_conf *c, struct summary iv[], struct rows *out)
+{
+	for (int k = 0; k < s->intervals; k++) {
+		const struct interval *t = &s->table[k];
+		struct row *r;
+
+		if (!iv[k].n)
+			continue;
+		r = path_row(out, c, stage_names[t->stage], "latency", "ns");
+		if (!r)
+			return -ENOMEM;
+		snprintf(r->interval, sizeof(r->interval), "%s-%s", mark_table[t->from].name, mark_table[t->to].name);
+		snprintf(r->link, sizeof(r->link), "%s", interval_link(c, t));
+		r->s = iv[k];
+		origin_of(r, c, mark_table[t->to].agent == AGENT_NIC && !interval_is_hop(t));
+	}
+	return 0;
+}
+
+static int whole_row(const char *stage, const struct summary *s, const struct path_conf *c, int emulated, struct rows *out)
+{
+	struct row *r;
+
+	if (!s->n || isnan(s->mean))
+		return 0;
+	r = path_row(out, c, stage, "latency", "ns");
+	if (!r)
+		return -ENOMEM;
+	r->s = *s;
+	origin_of(r, c, emulated);
+	return 0;
+}
+
+/* Does a stage hold a NIC's own span? */
+static int stage_emulated(const struct spans *s, int stage)
+{
+	for (int k = 0; k < s->intervals; k++)
+		if ((int)s->table[k].stage == stage && !interval_is_hop(&s->table[k]) &&
+		    mark_table[s->table[k].to].agent == AGENT_NIC)
+			return 1;
+	return 0;
+}
+
+int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
+{
+	struct summary iv[16], stage[STAGES], total, submit;
+	int rc, all = c->marks == MARKS_ALL;
+
+	if ((rc = summary_shown(s->total, s->n, s->block, &total)) ||
+	    (rc = summary_shown(s->submit, s->n, s->block, &submit)))
+		return rc;
+	for (int k = 0; k < s->intervals; k++)
+		if ((rc = summary_shown(s->interval[k], s->n, s->block, &iv[k])))
+			return rc;
+	for (int k = 0; k < STAGES; k++)
+		if ((rc = summary_shown(s->stage[k], all ? s->n : 0, s->block, &stage[k])))
+			return rc;
+	if (c->marks == MARKS_ROTATE)
+		rotate_stages(s, iv, stage, &total, &submit);
+	if (c->marks != MARKS_OUTER && (rc = interval_rows(s, c, iv, out)))
+		return rc;
+	for (int k = 0; k < STAGES && c->marks != MARKS_OUTER; k++)
+		if ((rc = whole_row(stage_names[k], &stage[k], c, stage_emulated(s, k), out)))
+			return rc;
+	if (c->marks != MARKS_OUTER && (rc = whole_row("submit", &submit, c, 0, out)))
+		return rc;
+	return whole_row("total", &total, c, 1, out);
+}
+
+static int delta_row(const double *a, uint64_t na, const double *b, uint64_t nb, uint32_t block,
+		     const char *stage, const char *from, const char *to, const struct path_conf *c, struct rows *out)
+{
+	struct row *r = path_row(out, c, stage, "plant_delta", "ns");
+	int rc;
+
+	if (!r)
+		return -ENOMEM;
+	if (from)
+		snprintf(r->interval, sizeof(r->interval), "%s-%s", from, to);
+	rc = diff_of(a, na, b, nb, block, &r->s.mean, &r->s.ci_lo, &r->s.ci_hi);
+	r->s.n = na;
+	return rc;
+}
+
+int spans_delta_rows(const struct spans *p, const struct spans *b, const struct path_conf *c, struct rows *out)
+{
+	int rc;
+
+	for (int k = 0; k < p->intervals; k++) {
+		const struct interval *t = &p->table[k];
+
+		if (interval_is_hop(t))
+			continue;
+		rc = delta_row(p->interval[k], p->n, b->interval[k], b->n, p->block, stage_names[t->stage],
+			       mark_table[t->from].name, mark_table[t->to].name, c, out);
+		if (rc)
+			return rc;
+	}
+	rc = delta_row(p->stage[STAGE_CROSSING], p->n, b->stage[STAGE_CROSSING], b->n, p->block,
+		       stage_names[STAGE_CROSSING], NULL, NULL, c, out);
+	return rc ? rc : delta_row(p->total, p->n, b->total, b->n, p->block, "total", NULL, NULL, c, out);
+}
+
+void pass_raw(const struct pass *p, FILE *f)
+{
+	fprintf(f, "message");
+	for (int k = 0; k < MARKS; k++)
+		if (issuer_slot[k] || nic_slot[k])
+			fprintf(f, ",%s", mark_table[k].name);
+	fprintf(f, ",polls\n");
+	for (uint64_t i = 0; i < p->messages; i++) {
+		fprintf(f, "%llu", (unsigned long long)(p->out.first + i));
+		for (int k = 0; k < MARKS; k++) {
+			if (!issuer_slot[k] && !nic_slot[k])
+				continue;
+			if (!(p->all >> k & 1) || (nic_slot[k] && !p->nic_marks))
+				fprintf(f, ",");
+			else
+				fprintf(f, ",%llu", (unsigned long long)(issuer_slot[k] ?
+					p->marks[i * ISSUER_SLOTS + issuer_slot[k] - 1] :
+					p->nic_marks[i * NIC_SLOTS + nic_slot[k] - 1]));
+		}
+		fprintf(f, ",%llu\n", (unsigned long long)p->marks[i * ISSUER_SLOTS + IS_POLLS]);
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What kernels of the suite need of a device, made once a process by cuda_use()
+ * before anything is resident: non-blocking streams, a stop word in the
+ * device's memory, a ready word that the host sees. While a kernel is resident
+ * nothing here allocates, frees or synchronises a device. Needs no CUDA header.
+ */
+#ifndef FS_GPU_H
+#define FS_GPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gpu {
+	int device;
+	void *nic_stream, *issue_stream, *side_stream; /* cudaStream_t */
+	uint32_t *stop;    /* device memory; 1: finish and return */
+	uint32_t *ready;   /* pinned host memory; the kernel stores 1 */
+	uint32_t *one;     /* pinned host memory, holds 1 */
+};
+
+/* NULL when cuda_use() was not called for it. Makes it the current device. */
+struct gpu *gpu_of(int device);
+
+/* Says a CUDA error in words: "WHAT: name (text)"; returns -ENOMEM, -ENODEV or
+ * -EIO. `err` is a cudaError_t; 0 gives 0. */
+int gpu_error(int err, const char *what);
+
+/* Launches fn<<<1, 32, shared>>>(args...) on a stream of g, after checking that
+ * a block of it fits beside what is resident. */
+int gpu_launch(struct gpu *g, const void *fn, void **args, size_t shared, void *stream, const char *what);
+
+/* Before a persistent kernel: both words 0. After its launch: waits for ready. */
+int gpu_resident_prepare(struct gpu *g);
+int gpu_resident_ready(struct gpu *g, double patience_s, const char *what);
+/* Stores the stop word and waits for the stream to end. */
+int gpu_resident_stop(struct gpu *g, double patience_s, const char *what);
+/* Waits for a stream by asking, with a deadline. */
+int gpu_wait(void *stream, double patience_s, const char *what);
+
+/* Puts the process's context into a real sticky error: a kernel that traps. */
+int gpu_trap(struct gpu *g);
+
+#endif

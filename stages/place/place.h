@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where objects live. A place is the host's memory (-1) or a GPU's (its index).
+ * Host memory is pinned and mapped when a GPU takes part, plain otherwise.
+ * Placement is asserted after every allocation: on a GPU from the pointer's
+ * attributes, on the host from the page's NUMA node.
+ */
+#ifndef FS_PLACE_H
+#define FS_PLACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PLACE_HOST = -1 };
+
+struct buf {
+	uint8_t *p;      /* aligned; a CPU may use it only when place is the host */
+	void *raw;       /* what was allocated */
+	size_t bytes;
+	int place;
+	int pinned;
+};
+
+/* Zeroed memory of at least `bytes`, aligned to `align` (a power of two).
+ * `pinned`: host memory that GPUs reach. -ENOMEM, -ENODEV, -EFAULT (it is not
+ * where it was asked for), with a reason. */
+int place_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned);
+void place_free(struct buf *b);
+/* Between a host buffer and wherever b lives; synchronous. -EIO with a reason. */
+int place_write(const struct buf *b, size_t off, const void *src, size_t bytes);
+int place_read(const struct buf *b, size_t off, void *dst, size_t bytes);
+int place_set(const struct buf *b, int byte);
+/* "host", "gpu 0": for messages. Returns buf. */
+const char *place_name(int place, char *buf, size_t len);
+
+/* ---- CUDA's part, in place_cuda.c; without CUDA every call is -ENODEV ---- */
+struct machine;
+int cuda_scout(struct machine *m);
+/* Creates contexts, enables peer access between a and b (-1: none). */
+int cuda_use(int a, int b);
+int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned);
+void cuda_free(struct buf *b);
+int cuda_copy(void *dst, const void *src, size_t bytes);
+int cuda_set(const struct buf *b, int byte);
+/* From now on the runtime's next fitting call answers as if the device were out
+ * of memory, in a sticky error, or gone: how the suite fails then is tested. */
+enum cuda_injection { INJECT_NONE, INJECT_MEMORY, INJECT_STICKY, INJECT_LOST };
+void cuda_inject(enum cuda_injection what);
+
+#endif

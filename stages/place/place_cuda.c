@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA runtime's part of places: devices, memory, streams, errors. */
+#include "harness/clock.h"
+#include "harness/err.h"
+#include "harness/machine.h"
+#include "stages/place/gpu.h"
+#include "stages/place/place.h"
+#include <cuda_runtime_api.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static struct gpu gpus[FS_GPUS_MAX];
+static int used[FS_GPUS_MAX];
+static enum cuda_injection injected;
+
+int gpu_error(int err, const char *what)
+{
+	cudaError_t e = (cudaError_t)err;
+
+	if (!err)
+		return 0;
+	return fs_fail(e == cudaErrorMemoryAllocation ? ENOMEM : e == cudaErrorNoDevice || e == cudaErrorDevicesUnavailable ? ENODEV : EIO,
+		       "%s: %s (%s)", what, cudaGetErrorName(e), cudaGetErrorString(e));
+}
+
+void cuda_inject(enum cuda_injection what)
+{
+	injected = what;
+}
+
+/* ---- which GPUs ---- */
+
+static void scout_gpu(int i, struct machine *m)
+{
+	struct machine_gpu *g = &m->gpu[i];
+	struct cudaDeviceProp p;
+	int yes;
+
+	if (cudaGetDeviceProperties(&p, i))
+		return;
+	snprintf(g->name, sizeof(g->name), "%.95s", p.name);
+	const unsigned char *u = (const unsigned char *)p.uuid.bytes;
+	snprintf(g->uuid, sizeof(g->uuid),
+		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3], u[4],
+		 u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	snprintf(g->pci, sizeof(g->pci), "%04x:%02x:%02x.0", (unsigned)p.pciDomainID & 0xffff, (unsigned)p.pciBusID & 0xff,
+		 (unsigned)p.pciDeviceID & 0xff);
+	g->sms = p.multiProcessorCount;
+	g->cc_major = p.major;
+	g->cc_minor = p.minor;
+	g->bytes = p.totalGlobalMem;
+	g->host_native_atomics = p.hostNativeAtomicSupported;
+	g->coherent = p.pageableMemoryAccessUsesHostPageTables;
+	for (int k = 0; k < m->ngpus; k++) {
+		if (k != i && !cudaDeviceCanAccessPeer(&yes, i, k) && yes)
+			g->peers |= 1u << k;
+		if (k != i && !cudaDeviceGetP2PAttribute(&yes, cudaDevP2PAttrNativeAtomicSupported, i, k) && yes)
+			g->native_atomics |= 1u << k;
+	}
+}
+
+int cuda_scout(struct machine *m)
+{
+	cudaError_t e = cudaGetDeviceCount(&m->ngpus);
+
+	cudaDriverGetVersion(&m->driver);
+	cudaRuntimeGetVersion(&m->runtime);
+	if (e) {
+		m->ngpus = 0;
+		snprintf(m->gpu_reason, sizeof(m->gpu_reason), "%s (%s)", cudaGetErrorString(e), cudaGetErrorName(e));
+		cudaGetLastError();
+		return 0;
+	}
+	if (m->ngpus > FS_GPUS_MAX)
+		m->ngpus = FS_GPUS_MAX;
+	for (int i = 0; i < m->ngpus; i++)
+		scout_gpu(i, m);
+	return 0;
+}
+
+/* ---- devices in use ---- */
+
+static int gpu_open(int device)
+{
+	struct gpu *g = &gpus[device];
+	cudaStream_t s[3];
+	int rc;
+
+	if (used[device])
+		return gpu_error(cudaSetDevice(device), "cudaSetDevice");
+	if ((rc = gpu_error(cudaSetDevice(device), "cudaSetDevice")) ||
+	    (rc = gpu_error(cudaFree(0), "the device's context")))
+		return rc;
+	for (int i = 0; i < 3; i++)
+		if ((rc = gpu_error(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking), "a stream")))
+			return rc;
+	if ((rc = gpu_error(cudaMalloc((void **)&g->stop, 256), "a stop word")) ||
+	    (rc = gpu_error(cudaHostAlloc((void **)&g->ready, 256, cudaHostAllocPortable | cudaHostAllocMapped), "a ready word")))
+		return rc;
+	g->one = g->ready + 32;
+	*g->one = 1;
+	g->device = device;
+	g->nic_stream = s[0];
+	g->issue_stream = s[1];
+	g->side_stream = s[2];
+	used[device] = 1;
+	return 0;
+}
+
+struct gpu *gpu_of(int device)
+{
+	if (device < 0 || device >= FS_GPUS_MAX || !used[device] || cudaSetDevice(device))
+		return NULL;
+	return &gpus[device];
+}
+
+static int peer_enable(int from, int to)
+{
+	cudaError_t e;
+
+	if (cudaSetDevice(from))
+		return -EIO;
+	e = cudaDeviceEnablePeerAccess(to, 0);
+	if (e == cudaErrorPeerAccessAlreadyEnabled) {
+		cudaGetLastError();
+		return 0;
+	}
+	return gpu_error(e, "peer access");
+}
+
+int cuda_use(int a, int b)
+{
+	int rc = 0;
+
+	if (injected == INJECT_LOST)
+		return gpu_error(cudaErrorDevicesUnavailable, "injected: the GPU is gone");
+	if (a >= 0 && (rc = gpu_open(a)))
+		return rc;
+	if (b >= 0 && (rc = gpu_open(b)))
+		return rc;
+	if (a >= 0 && b >= 0 && a != b && ((rc = peer_enable(a, b)) || (rc = peer_enable(b, a))))
+		return rc;
+	if (injected == INJECT_STICKY)
+		return gpu_trap(gpu_of(a >= 0 ? a : b));
+	return 0;
+}
+
+/* ---- memory ---- */
+
+/* Is it where it was asked for? The pointer's own attributes say. */
+static int assert_place(const struct buf *b)
+{
+	struct cudaPointerAttributes at;
+	int rc = gpu_error(cudaPointerGetAttributes(&at, b->p), "pointer attributes");
+
+	if (rc)
+		return rc;
+	if (b->place == PLACE_HOST ? at.type != cudaMemoryTypeHost : at.type != cudaMemoryTypeDevice || at.device != b->place)
+		return fs_fail(EFAULT, "memory asked for on %s%.0d is of type %d on device %d", b->place == PLACE_HOST ? "the host" : "gpu ",
+			       b->place == PLACE_HOST ? 0 : b->place, at.type, at.device);
+	if (b->place == PLACE_HOST && at.devicePointer != at.hostPointer)
+		return fs_fail(EFAULT, "pinned memory has another address on the GPU: unified addressing is off");
+	return 0;
+}
+
+int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
+{
+	char what[96];
+	int rc;
+
+	if (injected == INJECT_MEMORY && place != PLACE_HOST) {
+		snprintf(what, sizeof(what), "injected: %zu bytes on gpu %d", bytes, place);
+		return gpu_error(cudaErrorMemoryAllocation, what);
+	}
+	bytes = (bytes + align - 1) / align * align;
+	b->place = place;
+	b->pinned = pinned;
+	b->bytes = bytes;
+	if (place == PLACE_HOST) {
+		snprintf(what, sizeof(what), "%zu bytes of pinned host memory", bytes);
+		rc = gpu_error(cudaHostAlloc(&b->raw, bytes + align, cudaHostAllocPortable | cudaHostAllocMapped), what);
+	} else {
+		snprintf(what, sizeof(what), "%zu bytes on gpu %d", bytes, place);
+		rc = gpu_error(cudaSetDevice(place), what);
+		rc = rc ? rc : gpu_error(cudaMalloc(&b->raw, bytes + align), what);
+	}
+	if (rc) {
+		b->raw = NULL;
+		return rc;
+	}
+	b->p = (uint8_t *)(((uintptr_t)b->raw + align - 1) / align * align);
+	rc = assert_place(b);
+	if (!rc && place == PLACE_HOST)
+		memset(b->p, 0, bytes);
+	else if (!rc)
+		rc = cuda_set(b, 0);
+	return rc;
+}
+
+void cuda_free(struct buf *b)
+{
+	if (b->place == PLACE_HOST)
+		cudaFreeHost(b->raw);
+	else
+		cudaFree(b->raw);
+}
+
+int cuda_copy(void *dst, const void *src, size_t bytes)
+{
+	return gpu_error(cudaMemcpy(dst, src, bytes, cudaMemcpyDefault), "copy between host and GPU");
+}
+
+int cuda_set(const struct buf *b, int byte)
+{
+	int rc = gpu_error(cudaSetDevice(b->place), "cudaSetDevice");
+
+	rc = rc ? rc : gpu_error(cudaMemset(b->p, byte, b->bytes), "fill GPU memory");
+	return rc ? rc : gpu_error(cudaStreamSynchronize(0), "fill GPU memory");
+}
+
+/* ---- kernels ---- */
+
+int gpu_launch(struct gpu *g, const void *fn, void **args, size_t shared, void *stream, const char *what)
+{
+	struct { unsigned x, y, z; } one = { 1, 1, 1 }, warp = { 32, 1, 1 };
+	int rc, blocks = 0;
+	dim3 grid, block;
+
+	memcpy(&grid, &one, sizeof(grid));
+	memcpy(&block, &warp, sizeof(block));
+	if ((rc = gpu_error(cudaSetDevice(g->device), what)))
+		return rc;
+	if (shared > 48 << 10 &&
+	    (rc = gpu_error(cudaFuncSetAttribute(fn, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared), what)))
+		return rc;
+	if ((rc = gpu_error(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fn, 32, shared), what)))
+		return rc;
+	if (blocks < 1)
+		return fs_fail(ENOSPC, "%s: a block of it does not fit on an SM", what);
+	return gpu_error(cudaLaunchKernel(fn, grid, block, args, shared, (cudaStream_t)stream), what);
+}
+
+int gpu_wait(void *stream, double patience_s, const char *what)
+{
+	uint64_t until = deadline_in_s(patience_s);
+	struct timespec nap = { 0, 20000 };
+	cudaError_t e;
+
+	while ((e = cudaStreamQuery((cudaStream_t)stream)) == cudaErrorNotReady) {
+		if (deadline_over(until))
+			return fs_fail(ETIMEDOUT, "%s did not end in %.0f s", what, patience_s);
+		nanosleep(&nap, NULL);
+	}
+	return gpu_error(e, what);
+}
+
+int gpu_resident_prepare(struct gpu *g)
+{
+	int rc = gpu_error(cudaSetDevice(g->device), "a resident kernel");
+
+	*(volatile uint32_t *)g->ready = 0;
+	rc = rc ? rc : gpu_error(cudaMemset(g->stop, 0, 4), "a stop word");
+	return rc ? rc : gpu_error(cudaStreamSynchronize(0), "a stop word");
+}
+
+int gpu_resident_ready(struct gpu *g, double patience_s, const char *what)
+{
+	uint64_t until = deadline_in_s(patience_s);
+	cudaError_t e;
+
+	while (!__atomic_load_n(g->ready, __ATOMIC_ACQUIRE)) {
+		e = cudaStreamQuery((cudaStream_t)g->nic_stream);
+		if (e != cudaErrorNotReady && e != cudaSuccess)
+			return gpu_error(e, what);
+		if (deadline_over(until))
+			return fs_fail(ETIMEDOUT, "%s was not ready in %.0f s", what, patience_s);
+	}
+	return 0;
+}
+
+int gpu_resident_stop(struct gpu *g, double patience_s, const char *what)
+{
+	int rc = gpu_error(cudaSetDevice(g->device), what);
+
+	rc = rc ? rc : gpu_error(cudaMemcpyAsync(g->stop, g->one, 4, cudaMemcpyHostToDevice, (cudaStream_t)g->side_stream), what);
+	return rc ? rc : gpu_wait(g->nic_stream, patience_s, what);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of probes. */
+#include "harness/probe.h"
+#include "stages/path.h"
+#include <stddef.h>
+
+extern const struct probe probe_pingpong, probe_floor;
+
+const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, NULL };

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One leader thread runs the path; what is wide (payloads, page tables, flushes)
+ * is done by all lanes together. On a GPU these are the lanes of one warp, of
+ * which 1..31 sleep at a warp barrier until the leader posts a job; on a CPU
+ * the leader is alone. HD.
+ */
+#ifndef FS_COOP_H
+#define FS_COOP_H
+
+#include "stages/queue/wqe.h"
+
+struct coop { int lane, nlanes; };
+
+HD void coop_sync(void)
+{
+#ifdef __CUDA_ARCH__
+	__syncwarp();
+#endif
+}
+
+/* Sum over the lanes, for all of them. */
+HD uint64_t coop_sum(uint64_t x)
+{
+#ifdef __CUDA_ARCH__
+	for (int i = 16; i; i >>= 1)
+		x += __shfl_xor_sync(0xffffffffu, x, i);
+#endif
+	return x;
+}
+
+/* ---- jobs: every lane calls these together ---- */
+
+/* Fills a slot with a message's words; the last one may be cut. */
+HD void job_fill(uint8_t *d, uint64_t bytes, uint64_t message, struct coop c)
+{
+	uint64_t words = bytes / 8, i;
+
+	for (i = (uint64_t)c.lane; i < words; i += (uint64_t)c.nlanes)
+		st64(d + i * 8, payload_word(message, i));
+	for (i = words * 8 + (uint64_t)c.lane; i < bytes; i += (uint64_t)c.nlanes)
+		st8(d + i, (uint8_t)(payload_word(message, words) >> (i & 7) * 8));
+}
+
+/* How many words (or bytes of a cut last word) are not the message's. */
+HD uint64_t job_check(const uint8_t *d, uint64_t bytes, uint64_t message, struct coop c)
+{
+	uint64_t words = bytes / 8, bad = 0, i;
+
+#ifdef __CUDA_ARCH__
+#pragma unroll 8
+#endif
+	for (i = (uint64_t)c.lane; i < words; i += (uint64_t)c.nlanes)
+		bad += ld64(d + i * 8) != payload_word(message, i);
+	for (i = words * 8 + (uint64_t)c.lane; i < bytes; i += (uint64_t)c.nlanes)
+		bad += ld8(d + i) != (uint8_t)(payload_word(message, words) >> (i & 7) * 8);
+	return coop_sum(bad);
+}
+
+/* Copies a block's marks to their place. */
+HD void job_flush(uint64_t *d, const uint64_t *s, uint64_t words, struct coop c)
+{
+	for (uint64_t i = (uint64_t)c.lane; i < words; i += (uint64_t)c.nlanes)
+		d[i] = s[i];
+}
+
+#endif

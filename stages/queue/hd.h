@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the code of both sides stands on: memory accesses and orders under one
+ * name each, for a CPU thread (C, GCC atomics) and a GPU thread (CUDA, PTX).
+ *
+ * Every access of a queue is relaxed and system-scope: neither side may tear
+ * an 8-byte word, and nothing but the named orders below stands between two
+ * accesses. On a CPU the orders are release stores and acquire loads, since a
+ * race checker cannot see a fence in front of a relaxed store.
+ *
+ * PTX: the PTX ISA's memory consistency model; fence.acquire and fence.release
+ * need PTX ISA 8.6.
+ */
+#ifndef FS_HD_H
+#define FS_HD_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define HD static __host__ __device__ __forceinline__
+/* One copy, called: where the lanes of a warp must meet at one place. */
+#define HD_CALLED static __host__ __device__ __noinline__
+#else
+#define HD static inline __attribute__((always_inline))
+#define HD_CALLED static __attribute__((noinline, unused))
+#endif
+
+#ifndef __CUDA_ARCH__
+#include <time.h> /* the one host header: clock_gettime, the wall clock of a CPU agent */
+#endif
+
+/* ---- byte order: queues are big-endian ---- */
+
+HD uint32_t be32(uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+	return __byte_perm(x, 0, 0x0123);
+#else
+	return __builtin_bswap32(x);
+#endif
+}
+
+HD uint64_t be64(uint64_t x)
+{
+#ifdef __CUDA_ARCH__
+	return (uint64_t)be32((uint32_t)x) << 32 | be32((uint32_t)(x >> 32));
+#else
+	return __builtin_bswap64(x);
+#endif
+}
+
+/* Two 32-bit fields that stand one after the other in memory, as one 8-byte
+ * word of a little-endian machine. */
+HD uint64_t pair32(uint32_t first, uint32_t second)
+{
+	return (uint64_t)second << 32 | first;
+}
+
+/* ---- relaxed, system-scope accesses ---- */
+
+HD uint64_t ld64(const void *p)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t v;
+
+	asm volatile("ld.relaxed.sys.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+	return v;
+#else
+	return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
+#endif
+}
+
+HD uint32_t ld32(const void *p)
+{
+#ifdef __CUDA_ARCH__
+	uint32_t v;
+
+	asm volatile("ld.relaxed.sys.b32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return v;
+#else
+	return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+#endif
+}
+
+HD uint8_t ld8(const void *p)
+{
+#ifdef __CUDA_ARCH__
+	uint32_t v;
+
+	asm volatile("ld.relaxed.sys.b8 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return (uint8_t)v;
+#else
+	return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
+#endif
+}
+
+HD void st64(void *p, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.relaxed.sys.b64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+#else
+	__atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED);
+#endif
+}
+
+HD void st32(void *p, uint32_t v)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.relaxed.sys.b32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
+#else
+	__atomic_store_n((uint32_t *)p, v, __ATOMIC_RELAXED);
+#endif
+}
+
+HD void st8(void *p, uint8_t v)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.relaxed.sys.b8 [%0], %1;" : : "l"(p), "r"((uint32_t)v) : "memory");
+#else
+	__atomic_store_n((uint8_t *)p, v, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Two neighbouring 8-byte words, p 16-byte aligned; each word is whole, the
+ * pair need not be. */
+HD void ld64x2(const void *p, uint64_t v[2])
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("ld.relaxed.sys.v2.b64 {%0, %1}, [%2];"
+		     : "=l"(v[0]), "=l"(v[1]) : "l"(p) : "memory");
+#else
+	v[0] = ld64(p);
+	v[1] = ld64((const uint64_t *)p + 1);
+#endif
+}
+
+HD void st64x2(void *p, uint64_t a, uint64_t b)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.relaxed.sys.v2.b64 [%0], {%1, %2};"
+		     : : "l"(p), "l"(a), "l"(b) : "memory");
+#else
+	st64(p, a);
+	st64((uint64_t *)p + 1, b);
+#endif
+}
+
+/* ---- orders ---- */
+
+/* A load that everything after it may rely on: what its writer released
+ * before the value is visible. */
+HD uint64_t ld64_acquire(const void *p)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t v;
+
+	asm volatile("ld.acquire.sys.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+	return v;
+#else
+	return __atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Turns a relaxed load that has been done into an acquire. */
+HD void acquire_sys(void)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("fence.acquire.sys;" : : : "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Everything this thread did, or acquired, is visible to the system before the
+ * relaxed store that follows. On a CPU nothing: the store itself releases
+ * (st64_published). */
+HD void release_sys(void)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("fence.release.sys;" : : : "memory");
+#endif
+}
+
+HD void release_gpu(void)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("fence.release.gpu;" : : : "memory");
+#endif
+}
+
+/* The sequentially consistent fence that __threadfence() is. */
+HD void fence_sc_gpu(void)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("fence.sc.gpu;" : : : "memory");
+#endif
+}
+
+/* The store that stands behind a release_*() fence: relaxed on a GPU, a
+ * release store on a CPU. */
+HD void st64_published(void *p, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+	st64(p, v);
+#else
+	__atomic_store_n((uint64_t *)p, v, __ATOMIC_RELEASE);
+#endif
+}
+
+HD void st32_published(void *p, uint32_t v)
+{
+#ifdef __CUDA_ARCH__
+	st32(p, v);
+#else
+	__atomic_store_n((uint32_t *)p, v, __ATOMIC_RELEASE);
+#endif
+}
+
+/* Release stores of a GPU, in one instruction. */
+HD void st64_release_gpu(void *p, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.release.gpu.b64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+#else
+	__atomic_store_n((uint64_t *)p, v, __ATOMIC_RELEASE);
+#endif
+}
+
+HD void st32_release_gpu(void *p, uint32_t v)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.release.gpu.b32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
+#else
+	__atomic_store_n((uint32_t *)p, v, __ATOMIC_RELEASE);
+#endif
+}
+
+HD void st64_release_sys(void *p, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.release.sys.b64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+#else
+	__atomic_store_n((uint64_t *)p, v, __ATOMIC_RELEASE);
+#endif
+}
+
+HD void st32_release_sys(void *p, uint32_t v)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.release.sys.b32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
+#else
+	__atomic_store_n((uint32_t *)p, v, __ATOMIC_RELEASE);
+#endif
+}
+
+/* ---- clocks ---- */
+
+/* The tick counter of this agent: %clock64 of the SM; on a CPU the TSC (or the
+ * counter of its architecture), or CLOCK_MONOTONIC_RAW in ns when `gettime`. */
+HD uint64_t wall_ticks_ns(void)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t t;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t) : : "memory");
+	return t;
+#else
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+#endif
+}
+
+/* Now, after everything this thread issued before; says nothing of a load that
+ * is still on its way (see ticks_after). On a CPU lfence waits for the loads
+ * before it and keeps the counter from being read early (Intel SDM, RDTSC). */
+HD uint64_t ticks(int gettime)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t t;
+
+	(void)gettime;
+	asm volatile("mov.u64 %0, %%clock64;" : "=l"(t) : : "memory");
+	return t;
+#elif defined(__x86_64__)
+	uint32_t lo, hi;
+
+	if (gettime)
+		return wall_ticks_ns();
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return (uint64_t)hi << 32 | lo;
+#elif defined(__aarch64__)
+	uint64_t t;
+
+	if (gettime)
+		return wall_ticks_ns();
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(t) : : "memory");
+	return t;
+#else
+	(void)gettime;
+	return wall_ticks_ns();
+#endif
+}
+
+/*
+ * Now, but not before the loaded value `v` has arrived. A GPU issues in order
+ * and reads its clock without waiting for a load, so an instruction that needs
+ * v and may not be removed has to stand in front: a predicated sleep that never
+ * happens. (The constant is arbitrary; if v should ever equal it, the thread
+ * yields once.)
+ */
+HD uint64_t ticks_after(int gettime, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t t;
+
+	(void)gettime;
+	asm volatile("{\n\t.reg .pred p;\n\t"
+		     "setp.eq.u64 p, %1, 0x7ff3a5c1e9b7d215;\n\t"
+		     "@p nanosleep.u32 1;\n\t"
+		     "mov.u64 %0, %%clock64;\n\t}"
+		     : "=l"(t) : "l"(v) : "memory");
+	return t;
+#else
+	__asm__ volatile("" : : "r"(v) : "memory");
+	return ticks(gettime);
+#endif
+}
+
+/* In a poll loop of a CPU: lets the other thread of a core run. */
+HD void relax_cpu(void)
+{
+#if !defined(__CUDA_ARCH__) && defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+#endif

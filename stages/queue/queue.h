@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The issuer's side of a queue: reserve a slot, build a WQE, ring, notice the
+ * completion. One code for a GPU thread and the CPU thread that stands in for
+ * it (HD). What differs between points (ordering, doorbell, operation) is a
+ * literal argument, so that a specialised loop holds no branch on it.
+ *
+ * The queue is exclusive: one thread reserves, posts and polls.
+ */
+#ifndef FS_QUEUE_H
+#define FS_QUEUE_H
+
+#include "stages/queue/wqe.h"
+
+/* X(NAME, word, what stands before the record; before the doorbell) */
+#define FS_ORDERINGS(X) \
+	X(NONE, "none", "nothing; unsafe control") \
+	X(GPU_FENCE, "gpu-fence", "- ; fence.release.gpu") \
+	X(GPU_FENCE_RECORD, "gpu-fence-record", "fence.release.gpu; fence.release.gpu") \
+	X(GPU_RELEASE, "gpu-release", "record and doorbell by st.release.gpu") \
+	X(THREADFENCE, "threadfence", "fence.sc.gpu; fence.sc.gpu") \
+	X(SYS_FENCE, "sys-fence", "- ; fence.release.sys") \
+	X(SYS_FENCE_RECORD, "sys-fence-record", "fence.release.sys; fence.release.sys") \
+	X(SYS_RELEASE, "sys-release", "record and doorbell by st.release.sys")
+
+/* X(NAME, word, the stores in their order) */
+#define FS_DOORBELLS(X) \
+	X(RECORD_RING, "record-ring", "record, then doorbell") \
+	X(RING_RECORD_RING, "ring-record-ring", "doorbell, record, the same doorbell again") \
+	X(RING, "ring", "doorbell alone, no record")
+
+/* X(NAME): what a WQE is, as far as the loop must know */
+#define FS_POSTS(X) X(INLINE) X(WRITE) X(READ) X(NOP)
+
+enum ordering {
+#define X(NAME, word, help) ORD_##NAME,
+	FS_ORDERINGS(X)
+#undef X
+	ORDERINGS
+};
+enum doorbell_mode {
+#define X(NAME, word, help) DBM_##NAME,
+	FS_DOORBELLS(X)
+#undef X
+	DOORBELL_MODES
+};
+enum post_kind {
+#define X(NAME) POST_##NAME,
+	FS_POSTS(X)
+#undef X
+	POST_KINDS
+};
+
+struct queue {
+	uint8_t *wq;             /* WQEBBs, 1 << log_n of them, 64-byte aligned */
+	uint8_t *dbrec;          /* doorbell record */
+	uint8_t *db;             /* 8-byte doorbell */
+	const uint8_t *cq;       /* CQEs, 1 << log_ncqe of them */
+	uint64_t *ci_word;       /* consumer index, published by whoever polls the CQ */
+	uint32_t log_n, log_ncqe;
+	uint32_t qpn;
+	uint32_t depth;          /* WQEs that may be under way */
+};
+
+struct queue_state {
+	uint64_t pi;             /* next free index */
+	uint64_t ci;             /* consumer index as last known */
+	uint64_t polled;         /* CQEs taken */
+	uint64_t reloads;        /* of the consumer index */
+};
+
+/* Takes n slots if so many are free: the known consumer index first, and when
+ * that says full, the one in memory. With nobody consuming that word lies ahead
+ * of everything, which means: all that was posted is done. */
+HD int queue_reserve(const struct queue *q, struct queue_state *s, uint32_t n)
+{
+	if (s->pi + n - s->ci > q->depth) {
+		uint64_t ci = ld64(q->ci_word);
+
+		s->reloads++;
+		s->ci = ci < s->pi ? ci : s->pi;
+		if (s->pi + n - s->ci > q->depth)
+			return 0;
+	}
+	s->pi += n;
+	return 1;
+}
+
+/* What turns addresses into keys at the issuer: a table in its memory, a key
+ * for each chunk of the registered range, and the peer's base. */
+struct resolver {
+	const uint64_t *local_keys, *remote_keys; /* a key a chunk, in the low half */
+	const uint64_t *remote_base;
+	uint64_t local_base;
+	uint32_t chunk_shift;
+};
+
+struct resolved { uint32_t lkey, rkey; uint64_t raddr; };
+
+HD struct resolved resolve(const struct resolver *r, uint64_t laddr, uint64_t roff, const int kind)
+{
+	struct resolved x = { 0, 0, 0 };
+
+	if (kind == POST_NOP)
+		return x;
+	x.raddr = *r->remote_base + roff;
+	x.rkey = (uint32_t)r->remote_keys[roff >> r->chunk_shift];
+	if (kind != POST_INLINE)
+		x.lkey = (uint32_t)r->local_keys[(laddr - r->local_base) >> r->chunk_shift];
+	return x;
+}
+
+/* Which field of a WQE is spoiled on purpose. */
+enum wqe_fault { WF_NONE, WF_OPCODE, WF_DS, WF_KEY, WF_LKEY, WF_LENGTH, WF_QPN, WF_INDEX };
+
+/* Builds the WQE of message `m` in registers. */
+HD void wqe_build(const struct queue *q, uint64_t w[WQE_WORDS], uint64_t m, const struct resolved *x,
+		  uint64_t laddr, uint32_t len, const int kind)
+{
+	uint32_t op = kind == POST_NOP ? WQE_NOP : kind == POST_READ ? WQE_READ : WQE_WRITE;
+	uint32_t ds = kind == POST_NOP ? wqe_ds_nop() :
+		      kind == POST_INLINE ? wqe_ds_inline(len) : wqe_ds_pointer(len);
+
+	w[0] = wqe_ctrl0(m, op, q->qpn, ds);
+	w[1] = wqe_ctrl1(WQE_CQ_UPDATE);
+	w[2] = be64(x->raddr);
+	w[3] = pair32(be32(x->rkey), 0);
+	if (kind == POST_INLINE) {
+		uint64_t p0 = payload_word(m, 0), p1 = payload_word(m, 1);
+		uint64_t p2 = payload_word(m, 2), p3 = payload_word(m, 3);
+
+		w[4] = pair32(be32(len | WQE_INLINE), (uint32_t)p0);
+		w[5] = pair32((uint32_t)(p0 >> 32), (uint32_t)p1);
+		w[6] = pair32((uint32_t)(p1 >> 32), (uint32_t)p2);
+		w[7] = pair32((uint32_t)(p2 >> 32), (uint32_t)p3);
+	} else {
+		w[4] = pair32(be32(len), be32(x->lkey));
+		w[5] = be64(laddr);
+		w[6] = 0;
+		w[7] = 0;
+	}
+}
+
+HD void wqe_spoil(uint64_t w[WQE_WORDS], uint32_t fault)
+{
+	switch (fault) {
+	case WF_OPCODE: w[0] ^= (uint64_t)be32(0x20); break;
+	case WF_DS: w[0] ^= pair32(0, be32(0x04)); break;
+	case WF_KEY: w[3] ^= pair32(be32(0x01), 0); break;
+	case WF_LKEY: w[4] ^= pair32(0, be32(0x01)); break;
+	case WF_LENGTH: w[4] ^= pair32(be32(0x40000040), 0); break;
+	case WF_QPN: w[0] ^= pair32(0, be32(0x100)); break;
+	case WF_INDEX: w[0] ^= (uint64_t)be32(0x100); break;
+	}
+}
+
+/* Stores it: as many 16-byte segments as it has. */
+HD void wqe_store(const struct queue *q, uint64_t m, const uint64_t w[WQE_WORDS], uint32_t len, const int kind)
+{
+	uint8_t *p = q->wq + (m & (((uint64_t)1 << q->log_n) - 1)) * WQEBB;
+
+	st64x2(p, w[0], w[1]);
+	if (kind == POST_NOP)
+		return;
+	st64x2(p + 16, w[2], w[3]);
+	if (kind == POST_INLINE || len)
+		st64x2(p + 32, w[4], w[5]);
+	if (kind == POST_INLINE && len > 12)
+		st64x2(p + 48, w[6], w[7]);
+}
+
+/* ---- order and doorbell ---- */
+
+/* What stands before the record. */
+HD void order_record(const int ord)
+{
+	if (ord == ORD_GPU_FENCE_RECORD)
+		release_gpu();
+	if (ord == ORD_THREADFENCE)
+		fence_sc_gpu();
+	if (ord == ORD_SYS_FENCE_RECORD)
+		release_sys();
+}
+
+/* What stands before the doorbell. */
+HD void order_doorbell(const int ord)
+{
+	if (ord == ORD_GPU_FENCE || ord == ORD_GPU_FENCE_RECORD)
+		release_gpu();
+	if (ord == ORD_THREADFENCE)
+		fence_sc_gpu();
+	if (ord == ORD_SYS_FENCE || ord == ORD_SYS_FENCE_RECORD)
+		release_sys();
+}
+
+HD void record_store(const struct queue *q, uint64_t pi, const int ord)
+{
+	uint8_t *p = q->dbrec + DBREC_SEND;
+	uint32_t v = dbrec_value(pi);
+
+	if (ord == ORD_NONE || ord == ORD_GPU_FENCE || ord == ORD_SYS_FENCE)
+		st32(p, v);
+	else if (ord == ORD_GPU_RELEASE)
+		st32_release_gpu(p, v);
+	else if (ord == ORD_SYS_RELEASE)
+		st32_release_sys(p, v);
+	else
+		st32_published(p, v);
+}
+
+HD void doorbell_store(const struct queue *q, uint64_t v, const int ord)
+{
+	if (ord == ORD_NONE)
+		st64(q->db, v);
+	else if (ord == ORD_GPU_RELEASE)
+		st64_release_gpu(q->db, v);
+	else if (ord == ORD_SYS_RELEASE)
+		st64_release_sys(q->db, v);
+	else
+		st64_published(q->db, v);
+}
+
+/* All but the last doorbell store, so that a plant can stand right before it.
+ * Returns the doorbell's value. */
+HD uint64_t ring_prepare(const struct queue *q, uint64_t pi, const int ord, const int mode)
+{
+	uint64_t v = doorbell_value(pi, q->qpn);
+
+	if (mode == DBM_RING_RECORD_RING) {
+		order_doorbell(ord);
+		doorbell_store(q, v, ord);
+		record_store(q, pi, ord);
+		order_doorbell(ord);
+	} else {
+		if (mode == DBM_RECORD_RING) {
+			order_record(ord);
+			record_store(q, pi, ord);
+		}
+		order_doorbell(ord);
+	}
+	return v;
+}
+
+/* ---- completion ---- */
+
+/* Looks at the next CQE once. 0: not yet. Otherwise its last word; the body may
+ * be read. */
+HD uint64_t queue_poll(const struct queue *q, const struct queue_state *s)
+{
+	const uint8_t *p = q->cq + (s->polled & (((uint64_t)1 << q->log_ncqe) - 1)) * CQE_SIZE;
+	uint64_t w7 = ld64_acquire(p + 56);
+
+	return cqe_valid(w7, s->polled, q->log_ncqe) ? w7 : 0;
+}
+
+/* Word 6 of the CQE that queue_poll has just shown: the syndrome's. */
+HD uint64_t queue_cqe6(const struct queue *q, const struct queue_state *s)
+{
+	return ld64(q->cq + (s->polled & (((uint64_t)1 << q->log_ncqe) - 1)) * CQE_SIZE + 48);
+}
+
+/* Takes the CQE that queue_poll has shown: its WQE and all before it are done. */
+HD void queue_take(const struct queue *q, struct queue_state *s, uint64_t w7)
+{
+	uint64_t done = s->ci + (((uint64_t)cqe_counter(w7) - s->ci) & INDEX_MASK) + 1;
+
+	s->polled++;
+	s->ci = done;
+	st64(q->ci_word, done);
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The variables: one row each. Command line, config files, CSV columns, `list`
+ * and the table of README.md derive from these rows; the code that reads a
+ * variable names it, and its probe lists it.
+ */
+#include "harness/var.h"
+#include "stages/nic/engine.h"
+#include "stages/queue/queue.h"
+#include "stages/vars.h"
+
+/* words of a list macro, joined by '|' */
+#define WORD3(NAME, word, help) "|" word
+#define MARK4(NAME, name, agent, moment) "|" #name
+#define FAULT2(NAME, word) "|" word
+/* drops the leading '|' */
+#define JOIN(s) (&(s)[1])
+
+#define NUMBERS(lo_, hi_) .lo = (lo_), .hi = (hi_)
+#define NO_NUMBERS .lo = 1, .hi = 0
+
+const struct var fs_vars[] = {
+	{ .name = "metric", .unit = "", .words = "latency|rate", NO_NUMBERS, .def = "latency",
+	  .help = "one message at a time through every mark, or messages a second with many under way" },
+	{ .name = "nic", .unit = "", .words = "null|soft|peer", NO_NUMBERS, .def = "soft",
+	  .help = "who watches the doorbell: nobody, a CPU thread, or a kernel on other SMs or another GPU" },
+	{ .name = "issuer", .unit = "", .words = "gpu|cpu", NO_NUMBERS, .def = "gpu",
+	  .help = "who decides to send: a GPU thread, or a CPU thread in its place with the same code" },
+	{ .name = "submitter", .unit = "", .words = "gpu", NO_NUMBERS, .def = "gpu",
+	  .help = "who posts and rings: the issuer itself" },
+	{ .name = "op", .unit = "", .words = "write|read|nop", NO_NUMBERS, .def = "write",
+	  .help = "operation; nop moves no payload" },
+	{ .name = "size", .unit = "B", NUMBERS(0, 16 << 20), .def = "8",
+	  .help = "payload of a message" },
+	{ .name = "payload", .unit = "", .words = "auto|inline|pointer", NO_NUMBERS, .def = "auto",
+	  .help = "inside the WQE (a write of at most 28 B) or fetched from src_mem; auto: inline where it fits" },
+	{ .name = "gpu", .unit = "", NUMBERS(0, 15), .def = "0",
+	  .help = "the issuer's GPU" },
+	{ .name = "nic_gpu", .unit = "", .words = "auto|gpu", NUMBERS(0, 15), .def = "auto",
+	  .help = "GPU that nic=peer runs on; gpu: other SMs of the issuer's; auto: another GPU that both reach, else gpu" },
+	{ .name = "ordering", .unit = "", .words = JOIN("" FS_ORDERINGS(WORD3)), NO_NUMBERS, .def = "gpu-fence",
+	  .help = "what stands before the doorbell record and before the doorbell" },
+	{ .name = "doorbell", .unit = "", .words = JOIN("" FS_DOORBELLS(WORD3)), NO_NUMBERS, .def = "record-ring",
+	  .help = "which stores announce a WQE, in which order" },
+	{ .name = "depth", .unit = "", NUMBERS(1, 65536 / 2), .def = "1",
+	  .help = "messages that may be under way" },
+	{ .name = "batch", .unit = "", NUMBERS(1, 1024), .def = "1",
+	  .help = "WQEs built for one doorbell" },
+	{ .name = "entries", .unit = "", NUMBERS(4, 65536 / 2), .def = "1024", .pow2 = 1,
+	  .help = "basic blocks of the work queue, and entries of the completion queue" },
+	{ .name = "queue_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
+	  .help = "where the WQEs and the doorbell record live; auto: with the issuer, or on the host where a CPU touches them" },
+	{ .name = "db_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
+	  .help = "where the doorbell lives; auto: with the NIC" },
+	{ .name = "cq_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
+	  .help = "where the completion queue lives; auto: with the issuer" },
+	{ .name = "src_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
+	  .help = "where a payload is read from; auto: with the issuer for a write, with the NIC for a read" },
+	{ .name = "dst_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
+	  .help = "where a payload is written to; auto: with the NIC for a write, with the issuer for a read" },
+	{ .name = "segment", .unit = "B", NUMBERS(64, 16 << 20), .def = "4096", .pow2 = 1,
+	  .help = "bytes of one DMA of the software NICs" },
+	{ .name = "page", .unit = "", .words = "4k|64k|2m", NO_NUMBERS, .def = "4k",
+	  .help = "page size of the keys of the software NICs" },
+	{ .name = "recover_every", .unit = "", NUMBERS(0, 1 << 20), .def = "0",
+	  .help = "every so many doorbells the NIC reads the record instead, as hardware does in recovery; 0: never" },
+	{ .name = "fault", .unit = "", .words = JOIN("" FS_FAULTS(FAULT2)), NO_NUMBERS, .def = "none",
+	  .help = "what goes wrong in the middle of the measured messages" },
+	{ .name = "check", .unit = "", .words = "auto|each|end|none", NO_NUMBERS, .def = "auto",
+	  .help = "payload checks: each message as soon as it is noticed, all at the end, or none; auto: each for latency, end for rate where every message has a slot" },
+	{ .name = "messages", .unit = "", .words = "auto", NUMBERS(1, 100000000), .def = "auto",
+	  .help = "measured messages; auto: 10,000 (100,000 for a rate), fewer above 64 KiB" },
+	{ .name = "warmup", .unit = "", .words = "auto", NUMBERS(0, 1000000), .def = "auto",
+	  .help = "messages before, at least; on a GPU the clock's rate has to settle besides" },
+	{ .name = "marks", .unit = "", .words = "all|outer|rotate", NO_NUMBERS, .def = "all",
+	  .help = "which marks are taken: all, intent and noticed alone by the bare code, or one pair a message in turn" },
+	{ .name = "plant", .unit = "ns", .words = "none", .pairs = JOIN("" FS_MARKS(MARK4)), NUMBERS(1, 10000000), .def = "none",
+	  .help = "a real wait before a mark, of so many ns" },
+	{ .name = "untold", .unit = "ns", .words = "none", .pairs = JOIN("" FS_MARKS(MARK4)), NUMBERS(1, 10000000), .def = "none",
+	  .help = "a second wait that no checker is told of: the negative control of validate" },
+	{ .name = "cpu", .unit = "", .words = "auto", NUMBERS(0, 4095), .def = "auto",
+	  .help = "CPU of a CPU issuer" },
+	{ .name = "nic_cpu", .unit = "", .words = "auto", NUMBERS(0, 4095), .def = "auto",
+	  .help = "CPU of the thread of nic=soft" },
+	{ .name = NULL },
+};
