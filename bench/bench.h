@@ -72,11 +72,18 @@ int row_from_json(const json_t *j, struct row *r);     /* -EPROTO */
  * is added to a probe's patience at a child's first point. */
 #define CREW_START_S 20.0
 struct member { struct child child; char key[160]; unsigned long long used; int points; };
-struct crew { struct member member[CREW_MAX]; unsigned long long uses; };
+struct crew {
+	struct member member[CREW_MAX];
+	unsigned long long uses;
+	long peak_kb;        /* see crew_peak_kb */
+};
 void crew_init(struct crew *c);
 int crew_get(struct crew *c, const struct point *pt, struct member **m);
 void crew_drop(struct member *m, double grace_s, char *how, size_t len);
 void crew_end(struct crew *c, double grace_s);
+/* The peaks of resident memory of those alive together, added up: a bound, since
+ * they need not coincide. The highest of all times that it was looked at. */
+long crew_peak_kb(struct crew *c);
 /* A short-lived child looks at the machine. If it can't, *m has no GPU and says why. */
 void crew_scout(struct machine *m);
 
@@ -95,6 +102,7 @@ struct results {
 	const struct options *opt;
 	json_t *run;         /* run.json */
 	json_t *points;      /* its member "points" */
+	long children_kb;    /* their peak of resident memory */
 };
 /* Directory, plan.csv and the first run.json. -errno with a reason; -EEXIST,
  * -EACCES ... before anything is written when the directory is refused. */

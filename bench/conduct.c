@@ -286,6 +286,7 @@ int conduct(struct plan *p, const struct machine *m, const struct options *o,
 		 c.seq, total, c.tally.ok, c.tally.flagged, c.tally.failed, c.tally.skipped);
 	if (err == -EINTR)
 		fs_note("interrupted after %s; finished points are in %s", how_far, c.res.points_dir);
+	c.res.children_kb = c.crew.peak_kb;
 	if (results_close(&c.res, !err, how_far, code) && !err)
 		code = FS_EXIT_FAILED;
 	results_free(&c.res);

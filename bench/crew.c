@@ -62,6 +62,34 @@ void crew_init(struct crew *c)
 		c->member[i].child.pid = -1;
 }
 
+static long peak_kb_of(pid_t pid)
+{
+	char path[64], line[256];
+	long kb = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "VmHWM: %ld kB", &kb) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+long crew_peak_kb(struct crew *c)
+{
+	long sum = 0;
+
+	for (int i = 0; i < CREW_MAX; i++)
+		if (c->member[i].child.pid > 0)
+			sum += peak_kb_of(c->member[i].child.pid);
+	if (sum > c->peak_kb)
+		c->peak_kb = sum;
+	return c->peak_kb;
+}
+
 int crew_get(struct crew *c, const struct point *pt, struct member **out)
 {
 	char *argv[] = { "fivestage", "serve", NULL };
@@ -79,8 +107,10 @@ int crew_get(struct crew *c, const struct point *pt, struct member **out)
 			if (!m || c->member[i].child.pid <= 0 ||
 			    (m->child.pid > 0 && c->member[i].used < m->used))
 				m = &c->member[i];
-		if (m->child.pid > 0)
+		if (m->child.pid > 0) {
+			crew_peak_kb(c);
 			crew_drop(m, 0.5, NULL, 0);
+		}
 		err = child_start(&m->child, argv);
 		if (err)
 			return err;
@@ -102,6 +132,7 @@ void crew_drop(struct member *m, double grace_s, char *how, size_t len)
 
 void crew_end(struct crew *c, double grace_s)
 {
+	crew_peak_kb(c);
 	for (int i = 0; i < CREW_MAX; i++)
 		if (c->member[i].child.pid > 0)
 			crew_drop(&c->member[i], grace_s, NULL, 0);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static json_t *clock_json(void)
@@ -201,6 +202,18 @@ int results_raw_done(struct results *r, int point, int rep, int ok)
 	return 0;
 }
 
+/* Peaks of resident memory, ours and that of the children that lived together. */
+static json_t *memory_json(long children_kb)
+{
+	struct rusage self;
+
+	if (getrusage(RUSAGE_SELF, &self))
+		return json_pack("{s:o}", "reason", wire_text(strerror(errno)));
+	return json_pack("{s:I,s:I,s:I}", "parent_kb", (json_int_t)self.ru_maxrss,
+			 "children_kb", (json_int_t)children_kb,
+			 "sum_kb", (json_int_t)(self.ru_maxrss + children_kb));
+}
+
 int results_close(struct results *r, int complete, const char *how_far, int exit_code)
 {
 	int err = complete ? results_merge(r) : 0;
@@ -209,6 +222,7 @@ int results_close(struct results *r, int complete, const char *how_far, int exit
 	json_object_set_new(json_object_get(r->run, "environment"), "after", environment_json());
 	json_object_set_new(r->run, "complete", json_boolean(complete && !err));
 	json_object_set_new(r->run, "how_far", wire_text(how_far));
+	json_object_set_new(r->run, "peak_memory", memory_json(r->children_kb));
 	json_object_set_new(r->run, "exit_code", json_integer(err ? FS_EXIT_FAILED : exit_code));
 	if (json_write(r->dir, "run.json", r->run) && !err)
 		err = -EIO;

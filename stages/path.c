@@ -43,7 +43,14 @@ static double path_patience(const struct point *pt)
 	return 120;
 }
 
-/* Marks of a pass: `all` and `rotate` are the instrumented code's. */
+/* The code that a point's marks ask for. */
+static int instr_of(const struct path_conf *c)
+{
+	if (c->marks == MARKS_OUTER)
+		return BARE;
+	return c->marks == MARKS_ROTATE || c->fault || c->plant[0] >= 0 || c->plant[1] >= 0 ? FLEX : ALL;
+}
+
 static void pass_init(struct pass *p, const struct path_conf *c, int instr, uint64_t messages)
 {
 	const struct interval *t;
@@ -52,11 +59,11 @@ static void pass_init(struct pass *p, const struct path_conf *c, int instr, uint
 	memset(p, 0, sizeof(*p));
 	p->instr = instr;
 	p->rate = c->metric == METRIC_RATE;
-	p->record = !p->rate || instr;
+	p->record = !p->rate || instr != BARE;
 	p->messages = messages;
 	p->warmup = c->warmup;
 	p->seed = SEED;
-	if (!instr) {
+	if (instr == BARE) {
 		p->all = 1u << MARK_INTENT | 1u << MARK_NOTICED;
 		return;
 	}
@@ -96,7 +103,7 @@ static int settle(struct path_run *r)
 	c.check = CHECK_NONE;
 	c.fault = FAULT_NONE;
 	r->c = &c;
-	pass_init(&p, &c, c.marks != MARKS_OUTER, r->mem.block);
+	pass_init(&p, &c, instr_of(keep), r->mem.block);
 	p.record = 1;
 	p.rate = 0;
 	p.settle = c.pinned;
@@ -152,24 +159,24 @@ static int polls_row(struct path_run *r, const struct spans *s)
 static int run_latency(struct path_run *r)
 {
 	const struct path_conf *c = r->c;
-	int instr = c->marks != MARKS_OUTER, rc;
+	int instr = instr_of(c), rc;
 	/* the bare arm serves only to be compared; a spoiled message has none */
-	int observe = instr && c->nic->completes && !c->fault && c->messages >= 8;
+	int observe = instr != BARE && c->nic->completes && !c->fault && c->messages >= 8;
 	struct spans s, outer;
 
 	if ((rc = spans_init(&s, c->messages)) || (rc = spans_init(&outer, c->messages / 4 * 2 + 1)))
 		return rc;
 	if (observe)
-		rc = span_pass(r, 0, 0, c->messages / 4, SEED, &outer, NULL, NULL);
+		rc = span_pass(r, BARE, 0, c->messages / 4, SEED, &outer, NULL, NULL);
 	if (!rc)
 		rc = span_pass(r, instr, 0, c->messages, SEED, &s, NULL, r->out->raw);
 	if (!rc && observe)
-		rc = span_pass(r, 0, 0, c->messages / 4, SEED, &outer, NULL, NULL);
+		rc = span_pass(r, BARE, 0, c->messages / 4, SEED, &outer, NULL, NULL);
 	if (!rc)
 		rc = spans_rows(&s, c, r->out);
 	if (!rc && observe && c->marks == MARKS_ALL)
 		rc = observer_row(r, &s, &outer);
-	if (!rc && instr && c->nic->completes)
+	if (!rc && instr != BARE && c->nic->completes)
 		rc = polls_row(r, &s);
 	spans_term(&s);
 	spans_term(&outer);
@@ -190,7 +197,7 @@ static int run_plant(struct path_run *r)
 	for (int i = 0; !rc && i < 4; i++) {
 		int planted = i == 1 || i == 2;
 
-		rc = span_pass(r, 1, planted, n, SEED + (uint64_t)(i > 1), &s[planted], &host[planted], NULL);
+		rc = span_pass(r, FLEX, planted, n, SEED + (uint64_t)(i > 1), &s[planted], &host[planted], NULL);
 	}
 	if (!rc)
 		rc = spans_rows(&s[1], c, r->out);
@@ -244,7 +251,7 @@ static int rate_rows(struct path_run *r, const struct pass *p)
 
 static int run_rate(struct path_run *r)
 {
-	int instr = r->c->marks != MARKS_OUTER, rc;
+	int instr = instr_of(r->c), rc;
 	struct pass p;
 	struct spans s;
 
@@ -252,7 +259,7 @@ static int run_rate(struct path_run *r)
 	rc = do_pass(r, &p);
 	if (!rc)
 		rc = rate_rows(r, &p);
-	if (!rc && instr && !(rc = spans_init(&s, p.messages))) {
+	if (!rc && instr != BARE && !(rc = spans_init(&s, p.messages))) {
 		if (!(rc = spans_add(&s, &r->mem, r->c, &p)))
 			rc = spans_rows(&s, r->c, r->out);
 		spans_term(&s);
@@ -371,13 +378,6 @@ static int path_run(const struct point *pt, struct rows *out)
 	path_mem_term(&r.mem);
 	return rc;
 }
-
-static const char *const path_reads[] = {
-	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
-	"doorbell", "depth", "batch", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
-	"segment", "page", "recover_every", "fault", "check", "messages", "warmup", "marks", "plant",
-	"untold", "cpu", "nic_cpu", NULL
-};
 
 const struct probe probe_path = {
 	.name = "path",

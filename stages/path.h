@@ -32,7 +32,7 @@ struct path_conf {
 	int pinned;                       /* a GPU takes part */
 	int place[OBJECTS];               /* of QUEUE, DB, CQ, SRC, DST, KEYS */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
-	uint64_t messages, warmup, slots, stride;
+	uint64_t messages, warmup, slots, stride; /* slots and stride are powers of two */
 	int32_t plant[2];
 	uint32_t plant_ns[2];
 	int cpu, nic_cpu;
@@ -43,6 +43,7 @@ struct path_conf {
 /* -EINVAL or -ENODEV with words in `why`. */
 int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
 		 char *why, size_t len);
+extern const char *const path_reads[]; /* the variables that it reads */
 /* none | local | nvlink | pcie | host: what an agent of place `from` crosses to
  * reach memory at `to`. */
 const char *link_name(int from, int to);
@@ -53,11 +54,11 @@ struct path_mem {
 	struct buf db, cq;
 	struct buf src, dst;  /* payload slots, page-aligned */
 	struct buf keys;      /* at the NIC: keys, page entries, scratch */
-	struct buf home;      /* at the issuer: consumer index, key tables */
+	struct buf home;      /* at the issuer: consumer index */
 	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
 	struct buf nic_marks, nic_pairs;
 	uint64_t *stage;      /* a CPU issuer's block of marks */
-	size_t record_off, ptes_off, xlat_off, remote_keys_off, remote_base_off;
+	size_t record_off, ptes_off, xlat_off;
 	uint32_t nptes, xlat_pages, block, keep;
 };
 
@@ -68,7 +69,8 @@ int path_mem_reset(struct path_mem *m, const struct path_conf *c);
 
 /* What one pass is to do, and what came of it. */
 struct pass {
-	int instr, record, settle, rate;
+	int instr;               /* BARE, ALL or FLEX */
+	int record, settle, rate;
 	uint32_t all;            /* mask of marks; with `rotate` the pairs of the table */
 	int rotate;
 	int plants;              /* 0: none, though the point has some */

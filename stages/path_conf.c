@@ -246,7 +246,7 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 		few *= 10;
 	c->messages = fs_is(pt, "messages", "auto") ? few : (uint64_t)fs_num(pt, "messages");
 	c->warmup = fs_is(pt, "warmup", "auto") ? (c->size <= BIG ? 1024 : 8) : (uint64_t)fs_num(pt, "warmup");
-	c->stride = c->size <= 8 ? 8 : (c->size + 15) & ~15ull;
+	c->stride = pow2_at_least(c->size < 8 ? 8 : c->size);
 	fit = SLOT_BYTES / c->stride;
 	fit = fit ? 1ull << (63 - __builtin_clzll(fit)) : 1;
 	c->slots = pow2_at_least(c->depth > 64 ? c->depth : 64);
@@ -266,6 +266,8 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 			  c->depth, c->size, (unsigned long long)(c->slots * c->stride >> 20));
 	if (!c->nic->completes || !c->size)
 		c->check = CHECK_NONE;
+	if (!c->nic->completes && c->marks == MARKS_OUTER && c->metric == METRIC_LATENCY)
+		return no(EINVAL, why, len, "nic=null with marks=outer: nothing is noticed, so there is nothing between the two; legal: marks=all, or metric=rate");
 	if (c->marks != MARKS_OUTER && c->depth > 1024)
 		return no(EINVAL, why, len, "depth=%u with marks=%s: a block of marks holds at most 1024 messages under way; legal: marks=outer, or depth=1..1024",
 			  c->depth, c->marks == MARKS_ALL ? "all" : "rotate");
@@ -315,3 +317,11 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	c->order_class = order_class_of(c);
 	return 0;
 }
+
+/* What this file reads of a point, all of it. */
+const char *const path_reads[] = {
+	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
+	"doorbell", "depth", "batch", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
+	"segment", "page", "recover_every", "fault", "check", "messages", "warmup", "marks", "plant",
+	"untold", "cpu", "nic_cpu", NULL
+};

@@ -9,8 +9,6 @@ enum {
 	PATH_LKEY = 1 << 8 | 0x5a,
 	PATH_RKEY = 2 << 8 | 0xa7,
 	PATH_KEYS = 3,
-	PATH_LOCAL_KEYS_OFF = 128, /* in the issuer's home; the peer's base stands at 64 */
-	PATH_CHUNK_SHIFT = 21,   /* a key a chunk at the issuer, as libraries keep them */
 };
 
 #endif

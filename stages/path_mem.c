@@ -66,32 +66,6 @@ static int keys_init(struct path_mem *m, const struct path_conf *c)
 	return rc;
 }
 
-/* The issuer's own: consumer index, peer's base, a key for each chunk. */
-static int home_init(struct path_mem *m, const struct path_conf *c)
-{
-	uint64_t chunks = ((c->slots * c->stride) >> PATH_CHUNK_SHIFT) + 1, i, *w;
-	int rd = c->op == WQE_READ, rc;
-	size_t bytes;
-
-	m->remote_base_off = LINE;
-	m->remote_keys_off = PATH_LOCAL_KEYS_OFF + round_up(chunks * 8, LINE);
-	bytes = m->remote_keys_off + round_up(chunks * 8, LINE);
-	rc = place_alloc(&m->home, c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, bytes, 4096, c->pinned);
-	if (rc)
-		return rc;
-	w = calloc(1, bytes);
-	if (!w)
-		return fs_fail(ENOMEM, "no memory for key tables");
-	w[m->remote_base_off / 8] = (uint64_t)(rd ? m->src.p : m->dst.p);
-	for (i = 0; i < chunks; i++) {
-		w[PATH_LOCAL_KEYS_OFF / 8 + i] = PATH_LKEY;
-		w[m->remote_keys_off / 8 + i] = PATH_RKEY;
-	}
-	rc = place_write(&m->home, 0, w, bytes);
-	free(w);
-	return rc;
-}
-
 int path_mem_init(struct path_mem *m, const struct path_conf *c)
 {
 	uint64_t n = 1ull << c->log_n, page = 1ull << c->page_shift;
@@ -107,11 +81,12 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	if (c->metric == METRIC_RATE && c->marks == MARKS_OUTER)
 		m->keep = m->block;
 	if ((rc = place_alloc(&m->queue, c->place[OBJ_QUEUE], m->record_off + LINE, 4096, c->pinned)) ||
-	(rc = place_alloc(&m->db, c->place[OBJ_DB], 4096, 4096, c->pinned)) ||
-	(rc = place_alloc(&m->cq, c->place[OBJ_CQ], n * CQE_SIZE, 4096, c->pinned)) ||
+	(rc = place_kept(&m->db, "doorbell", c->place[OBJ_DB], n * CQE_SIZE, 4096, c->pinned)) ||
+	(rc = place_kept(&m->cq, "cq", c->place[OBJ_CQ], n * CQE_SIZE, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->src, c->place[OBJ_SRC], bytes, page, c->pinned)) ||
 	(rc = place_alloc(&m->dst, c->place[OBJ_DST], bytes, page, c->pinned)) ||
-	(rc = keys_init(m, c)) || (rc = home_init(m, c)) ||
+	(rc = keys_init(m, c)) ||
+	(rc = place_alloc(&m->home, issuer, LINE, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->issuer_marks, issuer, (uint64_t)m->keep * ISSUER_SLOTS * 8, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->issuer_pairs, issuer, (c->messages / m->block + 3) * sizeof(struct clock_pair), 4096, c->pinned)) ||
 	(rc = place_alloc(&m->out, issuer, sizeof(struct issue_out), 4096, c->pinned)) ||

@@ -47,7 +47,7 @@ static void sink_fill(const struct path_conf *c, const struct pass *p, struct si
 }
 
 static void engine_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
-			const struct sink_conf *sink, struct engine *e)
+			struct engine *e)
 {
 	int rd = c->op == WQE_READ;
 	const struct buf *local = rd ? &m->dst : &m->src, *remote = rd ? &m->src : &m->dst;
@@ -61,7 +61,7 @@ static void engine_fill(const struct path_mem *m, const struct path_conf *c, con
 	e->qpn = PATH_QPN;
 	e->segment = c->segment;
 	e->recover_every = c->recover_every;
-	e->fault = p->instr ? (uint32_t)fault_table[c->fault].nic : EF_NONE;
+	e->fault = p->instr == FLEX ? (uint32_t)fault_table[c->fault].nic : EF_NONE;
 	e->fault_at = p->warmup + p->messages / 2;
 	e->tab.keys = (const struct mkey *)m->keys.p;
 	e->tab.nkeys = PATH_KEYS;
@@ -76,7 +76,6 @@ static void engine_fill(const struct path_mem *m, const struct path_conf *c, con
 	e->flush_keep = m->keep;
 	e->marks = (uint64_t *)m->nic_marks.p;
 	e->pairs = (struct clock_pair *)m->nic_pairs.p;
-	e->sink = *sink;
 }
 
 static void issue_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
@@ -95,13 +94,16 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->q.depth = c->depth;
 	a->local = rd ? m->dst.p : m->src.p;
 	a->remote_view = rd ? m->src.p : m->dst.p;
-	a->res.local_keys = (const uint64_t *)(m->home.p + PATH_LOCAL_KEYS_OFF);
-	a->res.remote_keys = (const uint64_t *)(m->home.p + m->remote_keys_off);
-	a->res.remote_base = (const uint64_t *)(m->home.p + m->remote_base_off);
-	a->res.local_base = (uint64_t)a->local;
-	a->res.chunk_shift = PATH_CHUNK_SHIFT;
-	a->stride = c->stride;
-	a->slot_mask = c->slots - 1;
+	a->res.remote_base = (uint64_t)a->remote_view;
+	a->res.chunk_shift = 21;
+	while (c->slots * c->stride >> a->res.chunk_shift > RESOLVER_CHUNKS - 1)
+		a->res.chunk_shift++;
+	for (int i = 0; i < RESOLVER_CHUNKS; i++) {
+		a->res.local_keys[i] = PATH_LKEY;
+		a->res.remote_keys[i] = PATH_RKEY;
+	}
+	a->stride_shift = (uint32_t)__builtin_ctzll(c->stride);
+	a->slot_mask = (uint32_t)(c->slots - 1);
 	a->len = c->size;
 	a->batch = c->batch;
 	a->warmup = p->warmup;
@@ -116,7 +118,9 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 		a->gap_ticks = 2048;
 		a->dither = (uint32_t)c->nic->completes;
 	}
-	a->fault = p->instr ? (uint32_t)fault_table[c->fault].wqe : WF_NONE;
+	a->ord = c->choice.ord;
+	a->mode = c->choice.mode;
+	a->fault = p->instr == FLEX ? (uint32_t)fault_table[c->fault].wqe : WF_NONE;
 	a->fault_at = p->messages / 2;
 	a->seed = p->seed;
 	a->sink = *sink;
@@ -198,7 +202,7 @@ static int collect(struct path_mem *m, const struct path_conf *c, struct pass *p
 	p->pairs = fetch(&m->issuer_pairs, 0, p->npairs * sizeof(*p->pairs), &rc);
 	if (p->record)
 		p->marks = fetch(&m->issuer_marks, 0, p->messages * ISSUER_SLOTS * 8, &rc);
-	if (!rc && p->instr && c->nic->completes)
+	if (!rc && p->instr != BARE && c->nic->completes)
 		rc = collect_nic(m, p);
 	if (!rc && c->check == CHECK_END)
 		rc = end_slots(m, c, p, 0);
@@ -309,16 +313,18 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	struct issue_args a;
 	struct sink_conf sink;
 	struct nic_run *run = NULL;
-	uint64_t t0;
+	uint64_t t0, block = p->record ? m->block : BARE_BLOCK;
 	int rc, rc2;
 
-	p->warmup = (p->warmup + m->block - 1) / m->block * m->block;
+	/* to where the issuer ends its warm-up: messages count from there */
+	p->warmup = (p->warmup + block - 1) / block * block;
 	choice.instr = p->instr;
 	sink_fill(c, p, &sink);
 	sink.block = m->block;
 	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))))
 		return rc;
-	engine_fill(m, c, p, &sink, &np.eng);
+	engine_fill(m, c, p, &np.eng);
+	np.sink = sink;
 	issue_fill(m, c, p, &sink, &a);
 	if ((rc = c->nic->start(&np, &run)))
 		return rc;

@@ -65,70 +65,69 @@ static double ns_per_tick(const struct clock_pair *p, uint64_t n, uint64_t block
 	return b->ticks == a->ticks ? NAN : (double)(b->wall - a->wall) / (double)(b->ticks - a->ticks);
 }
 
-/* One message's marks, in ns on its agents' own clocks; NAN where not shown. */
-static void message_marks(const struct path_conf *c, const struct pass *p, uint64_t i, double fi,
-			  double fn, double at[MARKS])
+/* Which marks message i shows. */
+static uint32_t shown_of(const struct spans *s, const struct pass *p, uint64_t i)
 {
-	const uint64_t *im = p->marks + i * ISSUER_SLOTS, *nm = p->nic_marks ? p->nic_marks + i * NIC_SLOTS : NULL;
-	const struct interval *t;
-	int n = interval_table(SUBMITTER_GPU, &t);
-	uint64_t m = p->out.first + i;
-	uint32_t shown = p->all;
+	uint64_t n = (uint64_t)s->intervals, k = (p->out.first + i) % (n + 1);
 
-	if (p->rotate) {
-		uint64_t k = m % (uint64_t)(n + 1);
+	if (!p->rotate)
+		return p->all;
+	return k == n ? 1u << MARK_INTENT | 1u << MARK_NOTICED : 1u << s->table[k].from | 1u << s->table[k].to;
+}
 
-		shown = k == (uint64_t)n ? 1u << MARK_INTENT | 1u << MARK_NOTICED : 1u << t[k].from | 1u << t[k].to;
-	}
-	for (int k = 0; k < MARKS; k++) {
-		at[k] = NAN;
-		if (!(shown >> k & 1))
-			continue;
-		if (issuer_slot[k])
-			at[k] = (double)(im[issuer_slot[k] - 1] - p->pairs[0].ticks) * fi;
-		else if (nic_slot[k] && nm && p->instr)
-			at[k] = (double)(nm[nic_slot[k] - 1] - p->nic_pairs[0].ticks) * fn;
-	}
-	if (!c->nic->completes)
-		at[MARK_NOTICED] = NAN;
+static uint64_t mark_of(const struct pass *p, uint64_t i, int mark)
+{
+	return issuer_slot[mark] ? p->marks[i * ISSUER_SLOTS + (uint64_t)issuer_slot[mark] - 1] :
+				   p->nic_marks[i * NIC_SLOTS + (uint64_t)nic_slot[mark] - 1];
+}
+
+/* Ticks from one mark to another of the same clock; NAN where not both are shown. */
+static double ticks_between(const struct pass *p, uint64_t i, int from, int to, uint32_t shown)
+{
+	if (!(shown >> from & shown >> to & 1))
+		return NAN;
+	return (double)(int64_t)(mark_of(p, i, to) - mark_of(p, i, from));
 }
 
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p)
 {
 	uint64_t npairs = p->npairs, polls = 0;
-	double at[MARKS];
 
 	if (s->n + p->messages > s->cap)
 		return fs_fail(EOVERFLOW, "more samples than planned");
 	s->block = m->block;
-	s->hops = p->instr && !p->rotate && c->nic->completes && c->issuer_gpu < 0 && c->nic_gpu < 0;
+	s->hops = p->instr != BARE && !p->rotate && c->nic->completes && c->issuer_gpu < 0 && c->nic_gpu < 0;
 	for (uint64_t i = 0; i < p->messages; i++) {
 		uint64_t j = s->n + i;
+		uint32_t shown = shown_of(s, p, i);
 		double fi = ns_per_tick(p->pairs, npairs, i / m->block), own = 0;
 		double fn = p->nic_marks ? ns_per_tick(p->nic_pairs, npairs, i / m->block) : NAN;
 
-		message_marks(c, p, i, fi, fn, at);
+		if (!c->nic->completes)
+			shown &= ~(1u << MARK_NOTICED);
 		for (int k = 0; k < STAGES; k++)
 			s->stage[k][j] = 0;
 		for (int k = 0; k < s->intervals; k++) {
 			const struct interval *t = &s->table[k];
-			double d = at[t->to] - at[t->from];
+			int nic = mark_table[t->to].agent == AGENT_NIC;
+			double d = NAN;
 
-			if (interval_is_hop(t)) {
-				/* two agents of one clock: ticks straight away */
-				s->interval[k][j] = NAN;
+			if (interval_is_hop(t)) { /* two agents: known only where they read one clock */
 				if (s->hops)
-					s->interval[k][j] = (double)(int64_t)(
-						(issuer_slot[t->to] ? p->marks[i * ISSUER_SLOTS + issuer_slot[t->to] - 1] : p->nic_marks[i * NIC_SLOTS + nic_slot[t->to] - 1]) -
-						(issuer_slot[t->from] ? p->marks[i * ISSUER_SLOTS + issuer_slot[t->from] - 1] : p->nic_marks[i * NIC_SLOTS + nic_slot[t->from] - 1])) * fi;
-				continue;
+					d = ticks_between(p, i, t->from, t->to, shown) * fi;
+			} else if (!nic) {
+				d = ticks_between(p, i, t->from, t->to, shown) * fi;
+			} else if (p->nic_marks) {
+				d = ticks_between(p, i, t->from, t->to, shown) * fn;
 			}
 			s->interval[k][j] = d;
+			if (interval_is_hop(t))
+				continue;
 			s->stage[t->stage][j] += d;
 			own += d;
 		}
-		s->total[j] = at[MARK_NOTICED] - at[MARK_INTENT];
-		s->submit[j] = at[MARK_RUNG] - at[MARK_INTENT];
+		s->total[j] = ticks_between(p, i, MARK_INTENT, MARK_NOTICED, shown) * fi;
+		s->submit[j] = ticks_between(p, i, MARK_INTENT, MARK_RUNG, shown) * fi;
 		s->stage[STAGE_CROSSING][j] = s->total[j] - own;
 		polls += p->marks[i * ISSUER_SLOTS + IS_POLLS];
 	}

@@ -5,7 +5,7 @@
  * variable names it, and its probe lists it.
  */
 #include "harness/var.h"
-#include "stages/nic/engine.h"
+#include "stages/nic/nic.h"
 #include "stages/queue/queue.h"
 #include "stages/vars.h"
 
@@ -13,6 +13,7 @@
 #define WORD3(NAME, word, help) "|" word
 #define MARK4(NAME, name, agent, moment) "|" #name
 #define FAULT2(NAME, word) "|" word
+#define NIC1(name) "|" #name
 /* drops the leading '|' */
 #define JOIN(s) (&(s)[1])
 
@@ -22,7 +23,7 @@
 const struct var fs_vars[] = {
 	{ .name = "metric", .unit = "", .words = "latency|rate", NO_NUMBERS, .def = "latency",
 	  .help = "one message at a time through every mark, or messages a second with many under way" },
-	{ .name = "nic", .unit = "", .words = "null|soft|peer", NO_NUMBERS, .def = "soft",
+	{ .name = "nic", .unit = "", .words = JOIN("" FS_NICS(NIC1)), NO_NUMBERS, .def = "soft",
 	  .help = "who watches the doorbell: nobody, a CPU thread, or a kernel on other SMs or another GPU" },
 	{ .name = "issuer", .unit = "", .words = "gpu|cpu", NO_NUMBERS, .def = "gpu",
 	  .help = "who decides to send: a GPU thread, or a CPU thread in its place with the same code" },

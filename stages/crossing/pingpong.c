@@ -78,12 +78,15 @@ static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong 
 	size_t bytes = ((size_t)1 << c->log_n) * PP_LINE;
 
 	memset(m, 0, sizeof(*m));
-	if ((rc = place_alloc(&m->there, c->place[OBJ_DB], bytes, 4096, c->pinned)) ||
-	    (rc = place_alloc(&m->back, c->place[OBJ_CQ], bytes, 4096, c->pinned)) ||
+	if ((rc = place_kept(&m->there, "doorbell", c->place[OBJ_DB], bytes, 4096, c->pinned)) ||
+	    (rc = place_kept(&m->back, "cq", c->place[OBJ_CQ], bytes, 4096, c->pinned)) ||
 	    (rc = place_alloc(&m->samples, near_, c->messages * 8, 4096, c->pinned)) ||
 	    (rc = place_alloc(&m->pairs, near_, 2 * sizeof(struct clock_pair), 64, c->pinned)) ||
 	    (rc = place_alloc(&m->out, near_, sizeof(struct pingpong_out), 64, c->pinned)) ||
 	    (rc = place_alloc(&m->far_out, c->place[OBJ_KEYS], sizeof(struct pingpong_out), 64, c->pinned)))
+		return rc;
+	/* the lines may have served before */
+	if ((rc = place_set(&m->there, 0)) || (rc = place_set(&m->back, 0)))
 		return rc;
 	memset(issuer, 0, sizeof(*issuer));
 	issuer->there = m->there.p;

@@ -31,19 +31,27 @@ struct pingpong_out {
 	uint64_t smid;
 };
 
+/* Where answer v stands: the answers go round a ring, as CQEs do; the other way
+ * there is one line, as a doorbell is. */
+HD uint8_t *pp_back(const struct pingpong *p, uint64_t v)
+{
+	return p->back + (v & (p->entries - 1)) * PP_LINE + 56;
+}
+
 /* ---- the responder: one look; how many it answered ---- */
 
 struct responder { uint64_t seq, span, spans; struct clock_pair begin; };
 
 HD uint32_t pp_answer_flag(const struct pingpong *p, struct responder *r)
 {
-	uint64_t v = ld64_acquire(p->there), t;
+	uint64_t v = ld64_acquire(p->there);
+	uint64_t t;
 
 	if (v == r->seq)
 		return 0;
-	t = ticks_after(p->gettime, v);
-	st64(p->back, v);
-	r->span += ticks(p->gettime) - t;
+	t = ticks(p->gettime); /* the branch has waited for v */
+	st64(pp_back(p, v), v);
+	r->span += (ticks(p->gettime) - t);
 	r->spans++;
 	r->seq = v;
 	return 1;
@@ -77,28 +85,30 @@ struct pinger { uint64_t rnd, polls, poll_ticks; uint32_t dither_ticks; };
 HD uint64_t pp_flag(const struct pingpong *p, struct pinger *s, uint64_t v)
 {
 	struct waiting wait = { 0, 0 };
-	uint64_t t0, t1, got;
+	const uint8_t *at = pp_back(p, v);
+	uint64_t t0, t1;
 
 	wait_ticks(p->gap_ticks / 4 + random_below(&s->rnd, p->gap_ticks), p->gettime);
 	st64(p->there, v);
 	t0 = ticks(p->gettime);
 	if (s->dither_ticks)
 		wait_ticks(random_below(&s->rnd, s->dither_ticks), p->gettime);
-	while ((got = ld64_acquire(p->back)) != v) {
+	while (ld64_acquire(at) != v) {
 		if (wait_over(&wait, p->wait_ns))
 			return 0;
 		relax_cpu();
 	}
-	t1 = ticks_after(p->gettime, got);
+	t1 = ticks(p->gettime);
 	s->polls += wait.polls + 1;
-	s->poll_ticks += t1 - t0;
-	return t1 - t0;
+	t1 -= t0;
+	s->poll_ticks += t1;
+	return t1;
 }
 
 /* Flags until the clock is steady and the warm-up done, then the measured ones. */
 HD void pp_flags(const struct pingpong *p)
 {
-	struct settling g = { clock_pair_read(p->gettime), 0, 0, 0 };
+	struct settling g = { clock_pair_read(p->gettime), 0, 0, 0, 0 };
 	struct pinger s = { p->seed | 1, 0, 0, 0 };
 	uint64_t v = 0, t, end = ~(uint64_t)0;
 
@@ -107,7 +117,7 @@ HD void pp_flags(const struct pingpong *p)
 		if (end == ~(uint64_t)0 && v % 128 == 0 && v >= p->warmup &&
 		    (!p->settle || settled(&g, clock_pair_read(p->gettime)))) {
 			if (s.polls)
-				s.dither_ticks = (uint32_t)(s.poll_ticks / s.polls);
+				s.dither_ticks = (uint32_t)((float)s.poll_ticks / (float)s.polls);
 			p->out->first = v;
 			end = v + p->messages;
 			p->pairs[0] = clock_pair_read(p->gettime);

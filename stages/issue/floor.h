@@ -29,11 +29,12 @@ struct floor_args {
 
 HD void floor_loop(const struct floor_args *a, const int ord, const int mode)
 {
-	struct settling g = { clock_pair_read(a->gettime), 0, 0, 0 };
+	struct settling g = { clock_pair_read(a->gettime), 0, 0, 0, 0 };
 	uint64_t m = 0, end = ~(uint64_t)0, first = 0, rnd = a->seed | 1;
 
 	for (;; m++) {
-		uint64_t w[WQE_WORDS], t0;
+		uint64_t w[WQE_WORDS];
+		uint64_t t0;
 
 		if (end == ~(uint64_t)0 && m % 128 == 0 && m >= a->warmup) {
 			int calm = a->settle ? settled(&g, clock_pair_read(a->gettime)) : 1;

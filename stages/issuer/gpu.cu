@@ -11,8 +11,9 @@ extern "C" {
 }
 #include <errno.h>
 
-template <int ORD, int MODE, int KIND, int INSTR>
-__global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struct issue_args a)
+/* The block of the issuer: ord and mode are literals but in the flexible form. */
+template <int KIND, int INSTR>
+__device__ __forceinline__ void issue_block(const struct issue_args &a, const int ord, const int mode)
 {
 	extern __shared__ uint64_t stage[];
 	__shared__ struct issue_job job;
@@ -23,7 +24,7 @@ __global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struc
 		uint32_t smid;
 
 		issuer_begin(&s, &a, &job, stage, c);
-		issuer_pass(&s, ORD, MODE, KIND, INSTR);
+		issuer_pass(&s, ord, mode, KIND, INSTR);
 		asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 		a.out->smid = smid;
 		issuer_wide(&s, IJ_EXIT, 0, 0, 0, 0);
@@ -33,6 +34,18 @@ __global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struc
 	}
 }
 
+template <int ORD, int MODE, int KIND, int INSTR>
+__global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struct issue_args a)
+{
+	issue_block<KIND, INSTR>(a, ORD, MODE);
+}
+
+template <int KIND>
+__global__ void __launch_bounds__(32) flex_kernel(const __grid_constant__ struct issue_args a)
+{
+	issue_block<KIND, FLEX>(a, a.ord, a.mode);
+}
+
 static __global__ void trap_kernel(void)
 {
 	asm volatile("trap;");
@@ -40,8 +53,8 @@ static __global__ void trap_kernel(void)
 
 static const void *const kernels[ORDERINGS][DOORBELL_MODES][POST_KINDS][2] = {
 #define X(o, d, k) \
-	{ (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, 0>, \
-	  (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, 1> },
+	{ (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, BARE>, \
+	  (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, ALL> },
 #define MODE(o, d) { FS_COMBINATIONS_KIND(X, o, d) },
 #define ORDER(o) { MODE(o, RECORD_RING) MODE(o, RING_RECORD_RING) MODE(o, RING) },
 	ORDER(NONE) ORDER(GPU_FENCE) ORDER(GPU_FENCE_RECORD) ORDER(GPU_RELEASE)
@@ -53,6 +66,12 @@ static_assert(ORD_NONE == 0 && ORD_GPU_FENCE == 1 && ORD_GPU_FENCE_RECORD == 2 &
 	      DBM_RECORD_RING == 0 && DBM_RING_RECORD_RING == 1 && DBM_RING == 2,
 	      "the kernels stand in the order of the enumerations");
 
+static const void *const flexible[POST_KINDS] = {
+#define X(k) (const void *)flex_kernel<POST_##k>,
+	FS_POSTS(X)
+#undef X
+};
+
 extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
 {
 	struct gpu *g = gpu_of(device);
@@ -62,7 +81,8 @@ extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c,
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, kernels[c.ord][c.mode][c.kind][!!c.instr], args, shared, g->issue_stream, "the issuer's kernel");
+	rc = gpu_launch(g, c.instr == FLEX ? flexible[c.kind] : kernels[c.ord][c.mode][c.kind][c.instr], args, shared,
+			 g->issue_stream, "the issuer's kernel");
 	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the issuer's kernel");
 }
 

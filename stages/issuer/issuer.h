@@ -5,6 +5,7 @@
 
 #include "stages/issuer/post.h"
 
+/* Which of the specialised loops; with FLEX ordering and doorbell are a's. */
 struct issue_choice { int ord, mode, kind, instr; };
 
 /* Runs a pass to its end on the calling thread. `stage`: block * SINK_SLOTS
@@ -12,8 +13,7 @@ struct issue_choice { int ord, mode, kind, instr; };
 int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage);
 
 /* The same on a GPU: launches and waits, at most patience_s. `device`. -EIO CUDA
- * error, -ETIMEDOUT, with a reason. `host_ns`: from launch to the end, on the
- * host's clock. */
+ * error, -ETIMEDOUT, with a reason. */
 int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s);
 
 

@@ -35,7 +35,7 @@ struct issue_args {
 	struct queue q;
 	struct resolver res;
 	uint8_t *local, *remote_view; /* local buffer; the remote one, as the issuer reaches it */
-	uint64_t stride, slot_mask;   /* message m lies at (m & slot_mask) * stride */
+	uint32_t slot_mask, stride_shift; /* message m lies at (m & slot_mask) << stride_shift */
 	uint32_t len;
 	uint32_t batch;
 	uint64_t warmup;              /* at least, a multiple of the block */
@@ -48,6 +48,7 @@ struct issue_args {
 	uint32_t settle;              /* warm up until the rate of the clock settles */
 	uint32_t gap_ticks;           /* random pause before intent: dithers the NIC's poll */
 	uint32_t dither;              /* random pause before the first poll of a CQE */
+	int32_t ord, mode;            /* for the flexible form, which is not specialised by them */
 	uint32_t fault;               /* enum wqe_fault */
 	uint64_t fault_at;            /* the message that has it, counted from the first measured */
 	uint64_t seed;
@@ -75,6 +76,7 @@ struct issue_out {
 
 enum issue_job_kind { IJ_EXIT, IJ_FILL, IJ_CHECK, IJ_FLUSH };
 struct issue_job {
+	struct planter planter;
 	int kind;
 	uint8_t *at;
 	const uint64_t *from;
@@ -99,6 +101,22 @@ HD_CALLED uint64_t issue_wide(const struct issue_job *j, struct coop c)
 	return c.lane ? (uint64_t)kind : r;
 }
 
+/* Small payloads, by the leader alone. Outside of the path, and called, so that
+ * they don't stand between its instructions. */
+HD_CALLED uint64_t issue_check_small(const uint8_t *at, uint32_t len, uint64_t m)
+{
+	struct coop alone = { 0, 1 };
+
+	return job_check(at, len, m, alone);
+}
+
+HD_CALLED void issue_fill_small(uint8_t *at, uint32_t len, uint64_t m)
+{
+	struct coop alone = { 0, 1 };
+
+	job_fill(at, len, m, alone);
+}
+
 struct issuer {
 	const struct issue_args *a;
 	struct issue_out *out;
@@ -111,6 +129,7 @@ struct issuer {
 	uint64_t polls, poll_ticks;   /* over the warm-up, for the dither */
 	uint32_t dither_ticks;
 	uint64_t first;               /* first measured message; ~0 in the warm-up */
+	uint64_t fault_at;            /* message whose WQE is spoiled; ~0: none */
 };
 
 HD uint64_t issuer_wide(struct issuer *s, int kind, uint8_t *at, const uint64_t *from, uint64_t bytes, uint64_t m)
@@ -123,31 +142,19 @@ HD uint64_t issuer_wide(struct issuer *s, int kind, uint8_t *at, const uint64_t 
 	return issue_wide(s->job, s->c);
 }
 
-HD void issuer_mark(struct issuer *s, uint64_t m, int mark, int slot, uint64_t dep, const int instr)
-{
-	const struct sink_conf *c = &s->a->sink;
-
-	if (!instr)
-		return;
-	plant(&s->k, c, mark, instr);
-	if (s->k.mask >> mark & 1)
-		sink_put(&s->k, c, m, slot, ticks_after(c->gettime, dep));
-}
-
 /* Source of the data: local for a write, remote for a read. */
 HD uint8_t *slot_of(uint8_t *base, const struct issue_args *a, uint64_t m)
 {
-	return base + (m & a->slot_mask) * a->stride;
+	return base + ((uint64_t)((uint32_t)m & a->slot_mask) << a->stride_shift);
 }
 
 HD void issuer_fill(struct issuer *s, uint64_t m, const int kind)
 {
 	const struct issue_args *a = s->a;
 	uint8_t *at = slot_of(kind == POST_READ ? a->remote_view : a->local, a, m);
-	struct coop alone = { 0, 1 };
 
 	if (a->len <= 64)
-		job_fill(at, a->len, m, alone);
+		issue_fill_small(at, a->len, m);
 	else
 		issuer_wide(s, IJ_FILL, at, 0, a->len, m);
 	/* the data is ready: nothing of it is on its way when intent is stamped */
@@ -159,63 +166,140 @@ HD void issuer_check(struct issuer *s, uint64_t m, const int kind)
 {
 	const struct issue_args *a = s->a;
 	uint8_t *at = slot_of(kind == POST_READ ? a->local : a->remote_view, a, m);
-	struct coop alone = { 0, 1 };
 	uint64_t bad;
 
-	bad = a->len <= 64 ? job_check(at, a->len, m, alone) :
-			     issuer_wide(s, IJ_CHECK, at, 0, a->len, m);
-	if (bad) {
+	bad = a->len <= 64 ? issue_check_small(at, a->len, m) : issuer_wide(s, IJ_CHECK, at, 0, a->len, m);
+	if (UNLIKELY(bad)) {
 		if (!s->out->wrong_words)
 			s->out->wrong_message = m;
 		s->out->wrong_words += bad;
 	}
 }
 
-/* Posts n messages and rings once. The caller knows that there is room. */
-HD void issuer_post(struct issuer *s, uint32_t n, const int ord, const int mode, const int kind,
-		    const int instr)
+/* The marks of a message before its doorbell, in registers. */
+struct early { uint64_t intent, reserved, resolved, built; };
+
+HD void issuer_put(const struct issuer *s, uint64_t at, const struct early *t, const int instr)
+{
+	uint32_t mask = s->k.mask;
+
+	if (instr == ALL || (instr == FLEX && mask >> MARK_INTENT & 1) || (instr == BARE && s->a->record))
+		sink_put(at, IS_INTENT, t->intent);
+	if (instr == ALL || (instr == FLEX && mask >> MARK_RESERVED & 1))
+		sink_put(at, IS_RESERVED, t->reserved);
+	if (instr == ALL || (instr == FLEX && mask >> MARK_RESOLVED & 1))
+		sink_put(at, IS_RESOLVED, t->resolved);
+	if (instr == ALL || (instr == FLEX && mask >> MARK_BUILT & 1))
+		sink_put(at, IS_BUILT, t->built);
+}
+
+/* One message of a batch, up to its WQE; the first one (a literal) reserves for
+ * all n. */
+HD void issuer_build(struct issuer *s, uint64_t m, const int first, uint32_t n, struct early *t, const int kind,
+		     const int instr)
 {
 	const struct issue_args *a = s->a;
-	const struct queue *q = &a->q;
-	uint64_t m = s->qs.pi, v, t;
+	const struct sink_conf *c = &a->sink;
+	uint64_t off = (uint64_t)((uint32_t)m & a->slot_mask) << a->stride_shift;
+	uint64_t laddr = (uint64_t)a->local + off, w[WQE_WORDS];
+	struct resolved x;
 
-	for (uint32_t i = 0; i < n; i++, m++) {
-		uint8_t *laddr = slot_of(a->local, a, m);
-		uint64_t w[WQE_WORDS];
-		struct resolved x;
+	if (instr == FLEX)
+		sink_message(&s->k, c, m, instr);
+	plant(&s->k, MARK_INTENT, instr);
+	if (instr == BARE)
+		t->intent = a->record ? ticks(c->gettime) : 0;
+	else
+		sink_stamp(&s->k, c, MARK_INTENT, &t->intent, instr);
+	if (first)
+		queue_reserve(&a->q, &s->qs, n);
+	plant(&s->k, MARK_RESERVED, instr);
+	/* if the index was loaded, a branch has waited for it */
+	sink_stamp(&s->k, c, MARK_RESERVED, &t->reserved, instr);
+	x = resolve(&a->res, off, kind);
+	plant_after(&s->k, c, MARK_RESOLVED, x.lkey ^ x.rkey, instr);
+	sink_stamp_after(&s->k, c, MARK_RESOLVED, x.lkey ^ x.rkey, &t->resolved, instr);
+	wqe_build(&a->q, w, m, &x, laddr, a->len, kind);
+	if (instr == FLEX && m == s->fault_at)
+		wqe_spoil(w, a->fault);
+	plant(&s->k, MARK_BUILT, instr);
+	wqe_store(&a->q, m, w, a->len, kind);
+	sink_stamp(&s->k, c, MARK_BUILT, &t->built, instr);
+}
 
-		if (instr)
-			sink_message(&s->k, &a->sink, m);
-		plant(&s->k, &a->sink, MARK_INTENT, instr);
-		if (instr ? s->k.mask >> MARK_INTENT & 1 : a->record)
-			sink_put(&s->k, &a->sink, m, IS_INTENT, ticks(a->sink.gettime));
-		if (i == 0)
-			queue_reserve(q, &s->qs, n);
-		issuer_mark(s, m, MARK_RESERVED, IS_RESERVED, s->qs.ci, instr);
-		x = resolve(&a->res, (uint64_t)laddr, (m & a->slot_mask) * a->stride, kind);
-		issuer_mark(s, m, MARK_RESOLVED, IS_RESOLVED, x.lkey ^ x.rkey ^ x.raddr, instr);
-		wqe_build(q, w, m, &x, (uint64_t)laddr, a->len, kind);
-		if (instr) {
-			if (a->fault && s->first != ~(uint64_t)0 && m == s->first + a->fault_at)
-				wqe_spoil(w, a->fault);
-			plant(&s->k, &a->sink, MARK_BUILT, instr);
+/* Order and doorbell; when it was rung. */
+HD uint64_t issuer_ring(struct issuer *s, uint64_t pi, const int ord, const int mode, const int instr)
+{
+	const struct issue_args *a = s->a;
+	uint64_t v = ring_prepare(&a->q, pi, ord, mode);
+
+	plant(&s->k, MARK_RUNG, instr);
+	doorbell_store(&a->q, v, ord);
+	return instr == BARE ? 0 : ticks(a->sink.gettime);
+}
+
+/* Posts one message. Its marks stay in registers until its doorbell is rung. */
+HD void issuer_post_one(struct issuer *s, const int ord, const int mode, const int kind, const int instr)
+{
+	uint64_t m = s->qs.pi, rung;
+	struct early t = { 0, 0, 0, 0 };
+
+	if (instr != BARE || s->a->record)
+		s->k.at = sink_at(&s->k, &s->a->sink, m);
+	issuer_build(s, m, 1, 1, &t, kind, instr);
+	rung = issuer_ring(s, m + 1, ord, mode, instr);
+	issuer_put(s, s->k.at, &t, instr);
+	if (instr == ALL || (instr == FLEX && s->k.mask >> MARK_RUNG & 1))
+		sink_put(s->k.at, IS_RUNG, rung);
+}
+
+/* Posts n messages and rings once; their marks are put away one by one. */
+HD void issuer_post_many(struct issuer *s, uint32_t n, const int ord, const int mode, const int kind,
+			 const int instr)
+{
+	const struct sink_conf *c = &s->a->sink;
+	uint64_t m = s->qs.pi, rung;
+	struct early t = { 0, 0, 0, 0 };
+
+	if (instr != BARE || s->a->record)
+		s->k.at = sink_at(&s->k, c, m);
+	issuer_build(s, m, 1, n, &t, kind, instr);
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (uint32_t i = 1; i < n; i++) {
+		if (instr != BARE || s->a->record) {
+			issuer_put(s, s->k.at, &t, instr);
+			s->k.at = sink_at(&s->k, c, m + i);
 		}
-		wqe_store(q, m, w, a->len, kind);
-		if (instr && s->k.mask >> MARK_BUILT & 1)
-			sink_put(&s->k, &a->sink, m, IS_BUILT, ticks(a->sink.gettime));
+		issuer_build(s, m + i, 0, n, &t, kind, instr);
 	}
-	v = ring_prepare(q, s->qs.pi, ord, mode);
-	plant(&s->k, &a->sink, MARK_RUNG, instr);
-	doorbell_store(q, v, ord);
-	if (!instr)
+	rung = issuer_ring(s, m + n, ord, mode, instr);
+	if (instr != BARE || s->a->record)
+		issuer_put(s, s->k.at, &t, instr);
+	if (instr == BARE)
 		return;
-	t = ticks(a->sink.gettime);
-	for (m = s->qs.pi - n; m != s->qs.pi; m++) {
-		if (a->sink.rotate)
-			sink_message(&s->k, &a->sink, m);
-		if (s->k.mask >> MARK_RUNG & 1)
-			sink_put(&s->k, &a->sink, m, IS_RUNG, t);
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (uint32_t i = 0; i < n; i++) {
+		sink_message(&s->k, c, m + i, instr);
+		if (instr == ALL || s->k.mask >> MARK_RUNG & 1)
+			sink_put(s->k.at, IS_RUNG, rung);
 	}
+}
+
+/* What a CQE says that is not the next message's good one. */
+HD_CALLED uint64_t issue_odd_cqe(struct issue_out *o, uint64_t w7, const uint8_t *cqe6)
+{
+	uint64_t w6 = ld64(cqe6);
+
+	o->counter = cqe_counter(w7);
+	if (cqe_opcode(w7) == CQE_REQ)
+		return ISSUE_ODD_CQE;
+	o->syndrome = cqe_syndrome(w6);
+	o->vendor = cqe_vendor(w6);
+	return ISSUE_CQE_ERROR;
 }
 
 /* Waits for one completion. Returns an issue_status. */
@@ -232,29 +316,24 @@ HD uint64_t issuer_reap(struct issuer *s, const int kind, const int instr)
 			return ISSUE_TIMEOUT;
 		relax_cpu();
 	}
-	if (instr && a->sink.rotate)
-		sink_message(&s->k, &a->sink, m);
-	plant(&s->k, &a->sink, MARK_NOTICED, instr);
-	if (instr ? s->k.mask >> MARK_NOTICED & 1 : a->record)
-		sink_put(&s->k, &a->sink, m, IS_NOTICED, ticks_after(a->sink.gettime, w7));
-	if (instr)
-		sink_put(&s->k, &a->sink, m, IS_POLLS, wait.polls + 1);
+	plant(&s->k, MARK_NOTICED, instr);
+	if (instr != BARE || a->record) {
+		uint64_t t = ticks(a->sink.gettime); /* the loop has ended on w7: it is here */
+
+		if (a->q.depth > 1)
+			sink_message(&s->k, &a->sink, m, instr);
+		if (instr != FLEX || s->k.mask >> MARK_NOTICED & 1)
+			sink_put(s->k.at, IS_NOTICED, t);
+		if (instr != BARE)
+			sink_put(s->k.at, IS_POLLS, wait.polls + 1);
+	}
 	if (a->dither && s->first == ~(uint64_t)0) {
 		s->polls += wait.polls + 1;
 		s->poll_ticks += ticks(a->sink.gettime) - t0;
 	}
-	if (cqe_opcode(w7) != CQE_REQ) {
-		uint64_t w6 = queue_cqe6(q, &s->qs);
-
-		s->out->syndrome = cqe_syndrome(w6);
-		s->out->vendor = cqe_vendor(w6);
-		s->out->counter = cqe_counter(w7);
-		return ISSUE_CQE_ERROR;
-	}
-	if (cqe_counter(w7) != (uint32_t)(m & INDEX_MASK) || cqe_qpn(w7) != q->qpn) {
-		s->out->counter = cqe_counter(w7);
-		return ISSUE_ODD_CQE;
-	}
+	if (UNLIKELY((cqe_opcode(w7) != CQE_REQ) | (cqe_counter(w7) != (uint32_t)(m & INDEX_MASK)) |
+		     (cqe_qpn(w7) != q->qpn)))
+		return issue_odd_cqe(s->out, w7, queue_cqe6(q, &s->qs));
 	queue_take(q, &s->qs, w7);
 	s->done++;
 	if (a->check)
@@ -280,7 +359,10 @@ HD uint64_t issuer_run_to(struct issuer *s, uint64_t end, uint64_t limit, const 
 					issuer_fill(s, s->qs.pi + i, kind);
 			if (a->gap_ticks)
 				wait_ticks(a->gap_ticks / 4 + random_below(&s->rnd, a->gap_ticks), a->sink.gettime);
-			issuer_post(s, n, ord, mode, kind, instr);
+			if (LIKELY(n == 1))
+				issuer_post_one(s, ord, mode, kind, instr);
+			else
+				issuer_post_many(s, n, ord, mode, kind, instr);
 			if (!a->consumed)
 				s->done = s->qs.pi;
 		}
@@ -318,14 +400,16 @@ HD void issuer_pass(struct issuer *s, const int ord, const int mode, const int k
 	const struct issue_args *a = s->a;
 	uint64_t st = ISSUE_OK, end = ~(uint64_t)0, from, to, b = 0;
 	struct clock_pair p = clock_pair_read(a->sink.gettime);
-	struct settling g = { p, 0, 0, 0 };
+	struct settling g = { p, 0, 0, 0, 0 };
 
 	for (;;) {
 		if (end == ~(uint64_t)0 && issuer_warmed(s, &g, p)) {
 			if (a->dither && s->polls)
-				s->dither_ticks = (uint32_t)(s->poll_ticks / s->polls);
+				s->dither_ticks = (uint32_t)((float)s->poll_ticks / (float)s->polls);
 			s->first = s->done;
 			end = s->first + a->messages;
+			if (a->fault)
+				s->fault_at = s->first + a->fault_at;
 			p = clock_pair_read(a->sink.gettime);
 			a->pairs[0] = p;
 			s->out->wall_begin = p.wall;
@@ -335,7 +419,8 @@ HD void issuer_pass(struct issuer *s, const int ord, const int mode, const int k
 		from = s->done;
 		to = from + a->sink.block;
 		to = to < end ? to : end;
-		st = issuer_run_to(s, to, a->record ? to : end, ord, mode, kind, instr);
+		/* with nobody completing, a batch must not reach over the block's end */
+		st = issuer_run_to(s, to, a->record || !a->consumed ? to : end, ord, mode, kind, instr);
 		p = clock_pair_read(a->sink.gettime);
 		if (st != ISSUE_OK)
 			break;
@@ -344,7 +429,7 @@ HD void issuer_pass(struct issuer *s, const int ord, const int mode, const int k
 		a->pairs[++b] = p;
 		if (a->record)
 			issuer_wide(s, IJ_FLUSH, (uint8_t *)(a->marks + (from - s->first) * ISSUER_SLOTS),
-				    s->k.stage, (to - from) * ISSUER_SLOTS * 8, 0);
+				    sink_stage(&s->k), (to - from) * ISSUER_SLOTS * 8, 0);
 	}
 	s->out->wall_end = p.wall;
 	s->out->poll_ticks = s->dither_ticks;
@@ -363,14 +448,12 @@ HD void issuer_begin(struct issuer *s, const struct issue_args *a, struct issue_
 	s->job = job;
 	s->c = c;
 	s->qs.pi = s->qs.ci = s->qs.polled = s->qs.reloads = 0;
-	s->k.stage = stage;
-	s->k.mask = 0;
-	s->k.debt[0] = s->k.debt[1] = 0;
+	sink_begin(&s->k, &a->sink, stage, &job->planter);
 	s->done = 0;
 	s->rnd = a->seed | 1;
 	s->polls = s->poll_ticks = 0;
 	s->dither_ticks = 0;
-	s->first = ~(uint64_t)0;
+	s->first = s->fault_at = ~(uint64_t)0;
 }
 
 #endif

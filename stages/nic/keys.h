@@ -34,7 +34,7 @@ struct mkey {
 
 #define PTE_PRESENT 1ull
 
-HD int page_shift_legal(uint32_t shift) { return shift == 12 || shift == 16 || shift == 21; }
+HD int page_shift_legal(uint32_t shift) { return (shift == 12) | (shift == 16) | (shift == 21); }
 
 /* A range of addresses that the engine may touch. */
 struct window { uint64_t base, bytes; };
@@ -74,58 +74,83 @@ HD uint64_t span_room(const struct span *s, uint64_t off)
 	return size - ((s->off + off) & (size - 1));
 }
 
-/* Is this a page entry for a page of this size, in a window? */
-HD int pte_ok(const struct tables *t, uint64_t pte, uint32_t shift)
-{
-	uint64_t size = (uint64_t)1 << shift, at = pte & ~(size - 1);
-	int ok = 0;
+/* Where in each window a page of this size may begin: from base to base + most.
+ * Where none fits base is an address that no page has. */
+struct reach { uint64_t base[WINDOWS], most[WINDOWS]; };
 
-	if ((pte & (size - 1)) != PTE_PRESENT)
-		return 0;
-	for (int i = 0; i < WINDOWS; i++)
-		ok |= at - t->win[i].base < t->win[i].bytes && t->win[i].bytes - (at - t->win[i].base) >= size;
-	return ok;
+HD struct reach reach_of(const struct tables *t, uint32_t shift)
+{
+	uint64_t size = (uint64_t)1 << (shift & 63);
+	struct reach r;
+
+	for (int i = 0; i < WINDOWS; i++) {
+		int fits = t->win[i].bytes >= size;
+
+		r.base[i] = fits ? t->win[i].base : ~(uint64_t)0;
+		r.most[i] = fits ? t->win[i].bytes - size : 0;
+	}
+	return r;
 }
 
-/* Loads a key's entry; 0 if the index is beyond the table. */
-HD int key_load(const struct tables *t, uint32_t key, struct mkey *m)
+/* Is this a page entry for a page of this size, in a window? */
+HD int pte_ok(const struct reach *r, uint64_t pte, uint32_t shift)
 {
-	const struct mkey *p = t->keys + (key >> 8);
+	uint64_t low = ((uint64_t)1 << (shift & 63)) - 1, at = pte & ~low;
+	uint32_t ok = 0;
+
+	for (int i = 0; i < WINDOWS; i++)
+		ok |= (uint32_t)(at - r->base[i] <= r->most[i]);
+	return ok & (uint32_t)((pte & low) == PTE_PRESENT);
+}
+
+/* Where a key's entry lies; an index beyond the table is answered with entry 0,
+ * which is nobody's: its own key can't be equal. */
+HD const struct mkey *key_at(const struct tables *t, uint32_t key)
+{
+	return t->keys + (key >> 8 < t->nkeys ? key >> 8 : 0);
+}
+
+HD void key_load(const struct mkey *p, struct mkey *m)
+{
 	uint64_t v[4];
 
-	if (key >> 8 >= t->nkeys)
-		return 0;
 	ld64x2(&p->id, v);
 	ld64x2(&p->len, v + 2);
 	m->id = v[0];
 	m->start = v[1];
 	m->len = v[2];
 	m->pages = v[3];
-	return 1;
 }
 
-/* Checks an entry against a use of it and finds the first page entry. */
-HD int key_use(const struct tables *t, const struct mkey *m, uint32_t key, uint32_t right,
-	       uint64_t addr, uint64_t len, struct span *s)
+/* The span that an address begins in, and where its first page entry lies; says
+ * nothing yet of whether the key allows it. */
+HD const uint64_t *key_span(const struct tables *t, const struct mkey *m, uint64_t addr, uint64_t len,
+			    struct span *s)
 {
-	uint32_t flags = (uint32_t)(m->id >> 32);
-	uint32_t shift = flags >> MKEY_SHIFT_BIT;
-	uint32_t first = (uint32_t)m->pages, count = (uint32_t)(m->pages >> 32);
 	uint64_t off = addr - m->start, mask;
 
-	if ((uint32_t)m->id != key || !(flags & MKEY_VALID) || !(flags & right) ||
-	    (flags & 0xff & ~MKEY_FLAGS) || !page_shift_legal(shift))
-		return 0;
-	mask = ((uint64_t)1 << shift) - 1;
-	if (m->start & mask || off > m->len || len > m->len - off ||
-	    first > t->nptes || count > t->nptes - first ||
-	    (m->len + mask) >> shift != count)
-		return 0;
-	s->shift = shift;
+	s->shift = (uint32_t)(m->id >> (32 + MKEY_SHIFT_BIT)) & 63;
+	mask = ((uint64_t)1 << s->shift) - 1;
 	s->off = off & mask;
-	s->pte = first + (uint32_t)(off >> shift);
-	s->npages = (uint32_t)((s->off + len + mask) >> shift);
-	return 1;
+	s->pte = (uint32_t)m->pages + (uint32_t)(off >> s->shift);
+	s->npages = (uint32_t)((s->off + len + mask) >> s->shift);
+	return t->ptes + (s->pte < t->nptes ? s->pte : 0);
+}
+
+/* Is this use of a key wrong? All checks at once, without a branch: while the
+ * page entry is on its way they cost nothing. */
+HD uint32_t key_wrong(const struct tables *t, const struct mkey *m, uint32_t key, uint32_t right,
+		      uint64_t addr, uint64_t len)
+{
+	uint32_t flags = (uint32_t)(m->id >> 32), shift = flags >> MKEY_SHIFT_BIT;
+	uint32_t first = (uint32_t)m->pages, count = (uint32_t)(m->pages >> 32);
+	uint64_t off = addr - m->start, mask = ((uint64_t)1 << (shift & 63)) - 1;
+
+	return (uint32_t)((uint32_t)m->id != key) | (uint32_t)((flags & (MKEY_VALID | right)) != (MKEY_VALID | right)) |
+	       (flags & 0xff & ~(uint32_t)MKEY_FLAGS) | (uint32_t)!page_shift_legal(shift) |
+	       (uint32_t)((m->start & mask) != 0) | (uint32_t)(off > m->len) | (uint32_t)(len > m->len - off) |
+	       (uint32_t)(first > t->nptes) | (uint32_t)(count > t->nptes - first) |
+	       (uint32_t)((m->len + mask) >> (shift & 63) != count);
 }
 
 #endif

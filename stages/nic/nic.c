@@ -2,4 +2,9 @@
 /* The table of NICs. */
 #include "stages/nic/nic.h"
 
-const struct nic *const nics[] = { &nic_null, &nic_soft, &nic_peer, 0 };
+const struct nic *const nics[] = {
+#define X(name) &nic_##name,
+	FS_NICS(X)
+#undef X
+	0
+};

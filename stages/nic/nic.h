@@ -13,8 +13,9 @@ struct nic_run;
 
 /* What a NIC is told for one pass. Pointers are valid where the watcher runs. */
 struct nic_pass {
-	struct engine eng;
-	int instr;
+	struct engine eng;    /* its `sink` is set by the NIC, to its own copy of the next */
+	struct sink_conf sink;
+	int instr;            /* BARE, ALL or FLEX */
 	int gpu;              /* device that a kernel runs on */
 	int cpu;              /* CPU that a thread runs on */
 	double start_s, stop_s; /* patience for becoming ready, for stopping */
@@ -35,8 +36,13 @@ struct nic {
 	int (*stop)(struct nic_run *run, struct engine_status *st);
 };
 
-extern const struct nic *const nics[]; /* ends with NULL; order as in the words of variable `nic` */
-extern const struct nic nic_null, nic_soft, nic_peer;
+/* X(name): every NIC. The words of variable `nic` and the table follow it. */
+#define FS_NICS(X) X(null) X(soft) X(peer)
+
+#define X(name) extern const struct nic nic_##name;
+FS_NICS(X)
+#undef X
+extern const struct nic *const nics[]; /* ends with NULL */
 
 /* Of the row of nic_peer, which is there with and without CUDA. */
 #define NIC_PEER_WORDS \

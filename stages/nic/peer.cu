@@ -15,19 +15,29 @@ extern "C" {
 
 enum { IDLE_POLLS = 64 }; /* between two looks at the stop word */
 
+struct nic_args {
+	struct engine e;
+	struct sink_conf sink;
+};
+
 template <int INSTR>
 __global__ void __launch_bounds__(32)
-nic_kernel(const __grid_constant__ struct engine e, const uint32_t *stop, uint32_t *ready, struct engine_status *st)
+nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, uint32_t *ready, struct engine_status *st)
 {
 	extern __shared__ uint64_t stage[];
 	__shared__ struct engine_job job;
+	__shared__ struct engine_status counts;
+	__shared__ struct engine copy;
 	struct coop c = { (int)threadIdx.x, 32 };
 
 	if (c.lane == 0) {
+		struct engine e = args.e;
 		struct engine_state s;
 		uint32_t idle = 0, smid;
 
-		engine_begin(&e, &s, stage);
+		e.sink = &args.sink;
+		copy = e;
+		engine_begin(&e, &s, &job, &copy, &counts, stage);
 		st32_release_sys(ready, 1);
 		for (;;) {
 			if (engine_poll(&e, &s, &job, c, INSTR))
@@ -37,15 +47,19 @@ nic_kernel(const __grid_constant__ struct engine e, const uint32_t *stop, uint32
 		}
 		engine_finish(&e, &s, &job, c, INSTR);
 		asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
-		s.st.smid = smid;
-		*st = s.st;
+		counts.smid = smid;
+		*st = counts;
 		job.kind = EJ_EXIT;
-		engine_wide(&e, &job, c, 0, 0);
+		engine_wide(&job, c, INSTR);
 	} else {
-		while (engine_wide(&e, &job, c, 0, 0) != EJ_EXIT)
+		while (engine_wide(&job, c, INSTR) != EJ_EXIT)
 			;
 	}
 }
+
+static const void *const kernels[INSTRS] = {
+	(const void *)nic_kernel<BARE>, (const void *)nic_kernel<ALL>, (const void *)nic_kernel<FLEX>
+};
 
 struct nic_run {
 	struct gpu *g;
@@ -61,10 +75,10 @@ static void peer_free(struct nic_run *r)
 
 static int peer_start(const struct nic_pass *p, struct nic_run **run)
 {
-	size_t shared = p->instr ? (size_t)p->eng.sink.block * SINK_SLOTS * 8 : 0;
+	size_t shared = p->instr ? (size_t)p->sink.block * SINK_SLOTS * 8 : 0;
 	struct nic_run *r = (struct nic_run *)calloc(1, sizeof(*r));
 	struct engine_status *st;
-	struct engine e = p->eng;
+	struct nic_args a = { p->eng, p->sink };
 	int rc;
 
 	if (!r)
@@ -76,9 +90,9 @@ static int peer_start(const struct nic_pass *p, struct nic_run **run)
 		rc = gpu_resident_prepare(r->g);
 	if (!rc) {
 		st = (struct engine_status *)r->status.p;
-		void *args[] = { &e, &r->g->stop, &r->g->ready, &st };
+		void *args[] = { &a, &r->g->stop, &r->g->ready, &st };
 
-		rc = gpu_launch(r->g, p->instr ? (const void *)nic_kernel<1> : (const void *)nic_kernel<0>, args,
+		rc = gpu_launch(r->g, kernels[p->instr], args,
 				shared, r->g->nic_stream, "the NIC's kernel");
 	}
 	if (!rc)

@@ -15,11 +15,12 @@ struct nic_run {
 	struct nic_pass p;
 	struct engine_state s;
 	struct engine_job job;
+	struct engine_status status;
 	uint64_t *stage;
 	struct service *service;
 };
 
-/* Specialised twice: bare and instrumented. */
+/* Specialised by how it is instrumented. */
 HD void soft_serve(struct service *me, struct nic_run *r, const int instr)
 {
 	const struct engine e = r->p.eng;
@@ -36,8 +37,10 @@ HD void soft_serve(struct service *me, struct nic_run *r, const int instr)
 	r->s = s;
 }
 
-static void soft_bare(struct service *me, void *r) { soft_serve(me, r, 0); }
-static void soft_instrumented(struct service *me, void *r) { soft_serve(me, r, 1); }
+static void soft_bare(struct service *me, void *r) { soft_serve(me, r, BARE); }
+static void soft_all(struct service *me, void *r) { soft_serve(me, r, ALL); }
+static void soft_flex(struct service *me, void *r) { soft_serve(me, r, FLEX); }
+static void (*const serves[INSTRS])(struct service *, void *) = { soft_bare, soft_all, soft_flex };
 
 static void soft_free(struct nic_run *r)
 {
@@ -47,7 +50,7 @@ static void soft_free(struct nic_run *r)
 
 static int soft_start(const struct nic_pass *p, struct nic_run **run)
 {
-	size_t bytes = (size_t)p->eng.sink.block * SINK_SLOTS * 8;
+	size_t bytes = (size_t)p->sink.block * SINK_SLOTS * 8;
 	struct nic_run *r = calloc(1, sizeof(*r));
 	int rc;
 
@@ -57,8 +60,9 @@ static int soft_start(const struct nic_pass *p, struct nic_run **run)
 	}
 	memset(r->stage, 0, bytes);
 	r->p = *p;
-	engine_begin(&r->p.eng, &r->s, r->stage);
-	rc = service_start(&r->service, "soft NIC", p->cpu, p->instr ? soft_instrumented : soft_bare, r, p->start_s);
+	r->p.eng.sink = &r->p.sink;
+	engine_begin(&r->p.eng, &r->s, &r->job, &r->p.eng, &r->status, r->stage);
+	rc = service_start(&r->service, "soft NIC", p->cpu, serves[p->instr], r, p->start_s);
 	if (rc && !r->service)
 		soft_free(r);
 	*run = r;
@@ -71,7 +75,7 @@ static int soft_stop(struct nic_run *r, struct engine_status *st)
 
 	if (rc)
 		return rc; /* the thread still uses r */
-	*st = r->s.st;
+	*st = r->status;
 	soft_free(r);
 	return 0;
 }

@@ -23,8 +23,33 @@ int place_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned
 	return 0;
 }
 
+int place_kept(struct buf *b, const char *name, int place, size_t bytes, size_t align, int pinned)
+{
+	static struct { const char *name; struct buf b; } kept[16];
+	int rc;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		struct buf *k = &kept[i].b;
+
+		if (!k->raw) {
+			kept[i].name = name;
+			rc = place_alloc(k, place, bytes, align, pinned);
+			k->kept = 1;
+			*b = *k;
+			return rc;
+		}
+		if (!strcmp(kept[i].name, name) && k->place == place && k->pinned == pinned && k->bytes >= bytes) {
+			*b = *k;
+			return 0;
+		}
+	}
+	return place_alloc(b, place, bytes, align, pinned); /* more kinds than ever were meant */
+}
+
 void place_free(struct buf *b)
 {
+	if (b->kept)
+		memset(b, 0, sizeof(*b));
 	if (!b->raw)
 		return;
 	if (b->place != PLACE_HOST || b->pinned)

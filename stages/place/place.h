@@ -19,12 +19,20 @@ struct buf {
 	size_t bytes;
 	int place;
 	int pinned;
+	int kept;        /* belongs to the process */
 };
 
 /* Zeroed memory of at least `bytes`, aligned to `align` (a power of two).
  * `pinned`: host memory that GPUs reach. -ENOMEM, -ENODEV, -EFAULT (it is not
  * where it was asked for), with a reason. */
 int place_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned);
+/*
+ * The same, but kept for the life of the process and given out again when asked
+ * for by the same name, place and kind: where a line lies decides which part of a
+ * GPU's L2 serves it, and so what polling it costs. Points that are compared in
+ * one process then use the very same lines. place_free() leaves it alone.
+ */
+int place_kept(struct buf *b, const char *name, int place, size_t bytes, size_t align, int pinned);
 void place_free(struct buf *b);
 /* Between a host buffer and wherever b lives; synchronous. -EIO with a reason. */
 int place_write(const struct buf *b, size_t off, const void *src, size_t bytes);

@@ -19,10 +19,13 @@ HD void coop_sync(void)
 #endif
 }
 
-/* Sum over the lanes, for all of them. */
-HD uint64_t coop_sum(uint64_t x)
+/* Sum over the lanes, for all of them; a leader alone must not ask the others. */
+HD uint64_t coop_sum(uint64_t x, struct coop c)
 {
+	(void)c;
 #ifdef __CUDA_ARCH__
+	if (c.nlanes == 1)
+		return x;
 	for (int i = 16; i; i >>= 1)
 		x += __shfl_xor_sync(0xffffffffu, x, i);
 #endif
@@ -38,6 +41,9 @@ HD void job_fill(uint8_t *d, uint64_t bytes, uint64_t message, struct coop c)
 
 	for (i = (uint64_t)c.lane; i < words; i += (uint64_t)c.nlanes)
 		st64(d + i * 8, payload_word(message, i));
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
 	for (i = words * 8 + (uint64_t)c.lane; i < bytes; i += (uint64_t)c.nlanes)
 		st8(d + i, (uint8_t)(payload_word(message, words) >> (i & 7) * 8));
 }
@@ -52,9 +58,12 @@ HD uint64_t job_check(const uint8_t *d, uint64_t bytes, uint64_t message, struct
 #endif
 	for (i = (uint64_t)c.lane; i < words; i += (uint64_t)c.nlanes)
 		bad += ld64(d + i * 8) != payload_word(message, i);
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
 	for (i = words * 8 + (uint64_t)c.lane; i < bytes; i += (uint64_t)c.nlanes)
 		bad += ld8(d + i) != (uint8_t)(payload_word(message, words) >> (i & 7) * 8);
-	return coop_sum(bad);
+	return coop_sum(bad, c);
 }
 
 /* Copies a block's marks to their place. */

@@ -47,22 +47,25 @@ HD int wait_over(struct waiting *w, uint64_t wait_ns)
 
 /* Has the ratio of the two clocks stayed within 0.5 % over four spans of 100 us
  * or more? (The clock of an idle SM is a fraction of a busy one's.) */
-struct settling { struct clock_pair p0; double last; uint32_t calm, looks; };
+struct settling { struct clock_pair p0; uint64_t ticks, wall; uint32_t calm, looks; };
 
 /* 1: steady; -1: it never was, and there is no end to waiting; 0: not yet. */
 HD int settled(struct settling *g, struct clock_pair p)
 {
-	double now;
+	uint64_t t = p.ticks - g->p0.ticks, w = p.wall - g->p0.wall, a, b;
 
 	if (g->calm >= 4)
 		return 1;
 	if (g->looks++ >= SETTLE_LOOKS_MAX)
 		return -1;
-	if (p.wall - g->p0.wall < 100000)
+	if (w < 100000)
 		return 0;
-	now = (double)(p.ticks - g->p0.ticks) / (double)(p.wall - g->p0.wall);
-	g->calm = now > g->last * 0.995 && now < g->last * 1.005 ? g->calm + 1 : 0;
-	g->last = now;
+	/* t / w against ticks / wall, crosswise: spans are far below 2^32 */
+	a = t * g->wall;
+	b = g->ticks * w;
+	g->calm = (a > b ? a - b : b - a) < b / 256 + b / 1024 ? g->calm + 1 : 0;
+	g->ticks = t;
+	g->wall = w;
 	g->p0 = p;
 	return 0;
 }

@@ -66,47 +66,58 @@ struct queue_state {
 	uint64_t pi;             /* next free index */
 	uint64_t ci;             /* consumer index as last known */
 	uint64_t polled;         /* CQEs taken */
-	uint64_t reloads;        /* of the consumer index */
+	uint32_t reloads;        /* of the consumer index */
 };
 
-/* Takes n slots if so many are free: the known consumer index first, and when
- * that says full, the one in memory. With nobody consuming that word lies ahead
- * of everything, which means: all that was posted is done. */
+/* The consumer index in memory, but never beyond what was posted: with nobody
+ * consuming that word lies ahead of everything, which means that all is done. */
+HD_CALLED uint64_t queue_reload(const uint64_t *ci_word, uint64_t pi)
+{
+	uint64_t ci = ld64(ci_word);
+
+	return ci < pi ? ci : pi;
+}
+
+/* Takes n slots if so many are free: by the known consumer index first, and when
+ * that says full, by the one in memory. Depths are far below 2^32, so the low
+ * halves tell. */
 HD int queue_reserve(const struct queue *q, struct queue_state *s, uint32_t n)
 {
-	if (s->pi + n - s->ci > q->depth) {
-		uint64_t ci = ld64(q->ci_word);
-
+	if (UNLIKELY((uint32_t)s->pi + n - (uint32_t)s->ci > q->depth)) {
+		s->ci = queue_reload(q->ci_word, s->pi);
 		s->reloads++;
-		s->ci = ci < s->pi ? ci : s->pi;
-		if (s->pi + n - s->ci > q->depth)
+		if ((uint32_t)s->pi + n - (uint32_t)s->ci > q->depth)
 			return 0;
 	}
 	s->pi += n;
 	return 1;
 }
 
-/* What turns addresses into keys at the issuer: a table in its memory, a key
- * for each chunk of the registered range, and the peer's base. */
+/*
+ * What turns offsets in the registered ranges into addresses and keys: a key for
+ * each chunk, and the peer's base. On a GPU it is part of the kernel's parameters
+ * and so in constant memory, where NVSHMEM keeps its first keys too.
+ */
+enum { RESOLVER_CHUNKS = 32 };
 struct resolver {
-	const uint64_t *local_keys, *remote_keys; /* a key a chunk, in the low half */
-	const uint64_t *remote_base;
-	uint64_t local_base;
-	uint32_t chunk_shift;
+	uint64_t remote_base;
+	uint32_t chunk_shift, pad;
+	uint32_t local_keys[RESOLVER_CHUNKS], remote_keys[RESOLVER_CHUNKS];
 };
 
 struct resolved { uint32_t lkey, rkey; uint64_t raddr; };
 
-HD struct resolved resolve(const struct resolver *r, uint64_t laddr, uint64_t roff, const int kind)
+/* Both ranges are laid out alike: `off` is where a message lies in either. */
+HD struct resolved resolve(const struct resolver *r, uint64_t off, const int kind)
 {
 	struct resolved x = { 0, 0, 0 };
 
 	if (kind == POST_NOP)
 		return x;
-	x.raddr = *r->remote_base + roff;
-	x.rkey = (uint32_t)r->remote_keys[roff >> r->chunk_shift];
+	x.raddr = r->remote_base + off;
+	x.rkey = r->remote_keys[off >> r->chunk_shift];
 	if (kind != POST_INLINE)
-		x.lkey = (uint32_t)r->local_keys[(laddr - r->local_base) >> r->chunk_shift];
+		x.lkey = r->local_keys[off >> r->chunk_shift];
 	return x;
 }
 
@@ -148,7 +159,7 @@ HD void wqe_spoil(uint64_t w[WQE_WORDS], uint32_t fault)
 	case WF_DS: w[0] ^= pair32(0, be32(0x04)); break;
 	case WF_KEY: w[3] ^= pair32(be32(0x01), 0); break;
 	case WF_LKEY: w[4] ^= pair32(0, be32(0x01)); break;
-	case WF_LENGTH: w[4] ^= pair32(be32(0x40000040), 0); break;
+	case WF_LENGTH: w[4] ^= pair32(be32(0x60000000), 0); break;
 	case WF_QPN: w[0] ^= pair32(0, be32(0x100)); break;
 	case WF_INDEX: w[0] ^= (uint64_t)be32(0x100); break;
 	}
@@ -157,7 +168,7 @@ HD void wqe_spoil(uint64_t w[WQE_WORDS], uint32_t fault)
 /* Stores it: as many 16-byte segments as it has. */
 HD void wqe_store(const struct queue *q, uint64_t m, const uint64_t w[WQE_WORDS], uint32_t len, const int kind)
 {
-	uint8_t *p = q->wq + (m & (((uint64_t)1 << q->log_n) - 1)) * WQEBB;
+	uint8_t *p = q->wq + (uint64_t)((uint32_t)m & ((1u << q->log_n) - 1)) * WQEBB;
 
 	st64x2(p, w[0], w[1]);
 	if (kind == POST_NOP)
@@ -247,16 +258,16 @@ HD uint64_t ring_prepare(const struct queue *q, uint64_t pi, const int ord, cons
  * be read. */
 HD uint64_t queue_poll(const struct queue *q, const struct queue_state *s)
 {
-	const uint8_t *p = q->cq + (s->polled & (((uint64_t)1 << q->log_ncqe) - 1)) * CQE_SIZE;
+	const uint8_t *p = q->cq + (uint64_t)((uint32_t)s->polled & ((1u << q->log_ncqe) - 1)) * CQE_SIZE;
 	uint64_t w7 = ld64_acquire(p + 56);
 
 	return cqe_valid(w7, s->polled, q->log_ncqe) ? w7 : 0;
 }
 
-/* Word 6 of the CQE that queue_poll has just shown: the syndrome's. */
-HD uint64_t queue_cqe6(const struct queue *q, const struct queue_state *s)
+/* Where word 6 of the CQE stands that queue_poll has just shown: the syndrome's. */
+HD const uint8_t *queue_cqe6(const struct queue *q, const struct queue_state *s)
 {
-	return ld64(q->cq + (s->polled & (((uint64_t)1 << q->log_ncqe) - 1)) * CQE_SIZE + 48);
+	return q->cq + (uint64_t)((uint32_t)s->polled & ((1u << q->log_ncqe) - 1)) * CQE_SIZE + 48;
 }
 
 /* Takes the CQE that queue_poll has shown: its WQE and all before it are done. */

@@ -4,14 +4,20 @@
  * messages in shared memory (a GPU) or a cache-sized array (a CPU), never
  * stored to global memory inside the path, and flushed between blocks.
  *
- * Bare code (instr = 0) knows nothing of this but the two outer marks of an
- * issuer: `instr` is a literal wherever it is passed.
+ * Code is specialised by a literal `instr`:
+ *   BARE  no trace of marks, but intent and noticed of an issuer
+ *   ALL   every mark, unconditionally, kept in registers and put into the record
+ *         when the agent has nothing better to do
+ *   FLEX  marks by a mask (rotate), plants and faults: a test at each, which
+ *         costs several times the mark itself
  */
 #ifndef FS_SINK_H
 #define FS_SINK_H
 
 #include "stages/queue/hd.h"
 #include "stages/queue/mark.h"
+
+enum { BARE, ALL, FLEX, INSTRS };
 
 /* Columns of an agent's record. */
 enum issuer_slot { IS_INTENT, IS_RESERVED, IS_RESOLVED, IS_BUILT, IS_RUNG, IS_NOTICED, IS_POLLS, ISSUER_SLOTS = 8 };
@@ -43,47 +49,174 @@ struct sink_conf {
 	uint32_t block;          /* messages between two flushes, a power of two */
 };
 
-struct sink {
-	uint64_t *stage;         /* [block][SINK_SLOTS] */
-	uint32_t mask;           /* the current message's marks */
-	int64_t debt[2];         /* ns that the waits still owe, < 0: were too long */
+/* The waits of an agent: in shared memory on a GPU, since a wait is a call and
+ * whatever a call is given an address of can't stay in registers. */
+struct planter {
+	int32_t mark[2];
+	int32_t ns[2];
+	int64_t debt[2];         /* ns still owed; < 0: the last wait was too long */
+	int64_t late;            /* ns from the last wait's end to its return */
+	int32_t cost;            /* ns that a wait lasts beyond what it waits for */
 };
 
-HD void sink_message(struct sink *k, const struct sink_conf *c, uint64_t message)
+/* An agent's own part, in its registers. Addresses are of shared memory on a GPU
+ * (a 32-bit window), plain pointers on a CPU. */
+struct sink {
+	uint64_t base;           /* [block][SINK_SLOTS] words */
+	uint64_t at;             /* the current message's record */
+	uint32_t mask;           /* its marks */
+	uint32_t plants;         /* bit a mark: there is a wait before it */
+	struct planter *planter;
+};
+
+HD uint64_t sink_at(const struct sink *k, const struct sink_conf *c, uint64_t message)
 {
-	k->mask = c->rotate ? c->pair[message % c->rotate] : c->all;
+	return k->base + (uint64_t)((uint32_t)message & (c->block - 1)) * (SINK_SLOTS * 8);
 }
 
-HD void sink_put(struct sink *k, const struct sink_conf *c, uint64_t message, int slot, uint64_t t)
+/* The message whose marks come next. */
+HD void sink_message(struct sink *k, const struct sink_conf *c, uint64_t message, const int instr)
 {
-	k->stage[(message & (c->block - 1)) * SINK_SLOTS + slot] = t;
+	k->at = sink_at(k, c, message);
+	if (instr == FLEX)
+		k->mask = c->rotate ? c->pair[(uint32_t)message % c->rotate] : c->all;
 }
 
-/*
- * A real wait of `ns`, timed by the wall clock (%globaltimer, or
- * CLOCK_MONOTONIC_RAW), which is not the clock that stamps. That clock is
- * coarse (32 ns on a GPU), so what one wait had too much the next has less: the
- * mean is right to the cost of entering and leaving.
- */
-HD void wait_owed(int64_t *debt, uint32_t ns)
+/* Takes a mark, unless this message doesn't show it. */
+HD void sink_stamp(const struct sink *k, const struct sink_conf *c, int mark, uint64_t *t, const int instr)
 {
-	uint64_t t0 = wall_ticks_ns(), t;
+	if (instr == ALL || (instr == FLEX && k->mask >> mark & 1))
+		*t = ticks(c->gettime);
+}
 
-	*debt += ns;
+HD void sink_stamp_after(const struct sink *k, const struct sink_conf *c, int mark, uint32_t dep,
+			 uint64_t *t, const int instr)
+{
+	if (instr == ALL || (instr == FLEX && k->mask >> mark & 1))
+		*t = ticks_after(c->gettime, dep);
+}
+
+HD void sink_put(uint64_t at, int slot, uint64_t t)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.shared.b64 [%0], %1;" : : "r"((uint32_t)at + (uint32_t)slot * 8), "l"(t) : "memory");
+#else
+	((uint64_t *)at)[slot] = t;
+#endif
+}
+
+/* The block's records, for a flush. */
+HD const uint64_t *sink_stage(const struct sink *k)
+{
+#ifdef __CUDA_ARCH__
+	return (const uint64_t *)__cvta_shared_to_generic((size_t)k->base);
+#else
+	return (const uint64_t *)k->base;
+#endif
+}
+
+/* A real wait of ns from t0 on, timed by the wall clock (%globaltimer, or
+ * CLOCK_MONOTONIC_RAW), which is not the clock that stamps. That clock is coarse
+ * (32 ns on a GPU), so what one wait had too much the next has less: takes and
+ * adds to the debt. Returns when it ended. */
+HD uint64_t wait_owed(int64_t *debt, int32_t ns, uint64_t t0)
+{
+	int64_t owed = *debt + ns;
+	uint64_t t;
+
 	do
 		t = wall_ticks_ns();
-	while ((int64_t)(t - t0) < *debt);
-	*debt -= (int64_t)(t - t0);
+	while ((int64_t)(t - t0) < owed);
+	*debt = owed - (int64_t)(t - t0);
+	return t;
 }
 
-HD void plant(struct sink *k, const struct sink_conf *c, int mark, const int instr)
+/* Called, not inlined: a path without plants holds no more of it than a test.
+ * What passes between the end of the wait and the return is put down as `late`
+ * and is waited less the next time. */
+HD_CALLED uint64_t planter_wait(struct planter *p, int mark, uint64_t t0)
 {
-	if (!instr)
-		return;
-	if (c->plant[0] == mark)
-		wait_owed(&k->debt[0], c->plant_ns[0]);
-	if (c->plant[1] == mark)
-		wait_owed(&k->debt[1], c->plant_ns[1]);
+	uint64_t t = t0;
+
+	for (int i = 0; i < 2; i++) {
+		if (p->mark[i] != mark)
+			continue;
+		t = wait_owed(&p->debt[i], p->ns[i] - p->cost - (int32_t)p->late, t);
+		p->late = 0;
+	}
+	return t;
+}
+
+HD void plant(const struct sink *k, int mark, const int instr)
+{
+	if (instr == FLEX && UNLIKELY(k->plants >> mark & 1)) {
+		uint64_t t0 = wall_ticks_ns(), t1 = planter_wait(k->planter, mark, t0);
+
+		k->planter->late = (int64_t)(wall_ticks_ns() - t1);
+	}
+}
+
+/* A wait that stands behind a load: it begins when the value has arrived, or it
+ * would hide the load's latency. */
+HD void plant_after(const struct sink *k, const struct sink_conf *c, int mark, uint32_t dep, const int instr)
+{
+	if (instr == FLEX && UNLIKELY(k->plants >> mark & 1))
+		ticks_after(c->gettime, dep);
+	plant(k, mark, instr);
+}
+
+/* Finds out what a wait lasts beyond what it accounts for (reading the clock
+ * first and last), by the clock that times it: waits for nothing, back to back. */
+HD void planter_begin(struct planter *p, const struct sink_conf *c)
+{
+	const struct sink k = { 0, 0, 0, 1, p };
+	uint64_t t0 = 0;
+
+	p->mark[0] = 0;
+	p->mark[1] = -2; /* no mark */
+	p->ns[0] = p->ns[1] = 0;
+	p->debt[0] = p->debt[1] = 0;
+	p->late = 0;
+	p->cost = 0;
+#ifdef __CUDA_ARCH__
+#pragma unroll 8
+#endif
+	for (int i = -64; i < 256; i++) {
+		if (i == 0) { /* the first ones fetch the code */
+			p->debt[0] = 0;
+			p->late = 0;
+			t0 = wall_ticks_ns();
+		}
+		plant(&k, 0, FLEX);
+	}
+	/* debt and late are now what was accounted for as waited */
+	p->cost = (int32_t)(((int64_t)(wall_ticks_ns() - t0) + p->debt[0] - p->late) / 256);
+	p->late = 0;
+	for (int i = 0; i < 2; i++) {
+		p->mark[i] = c->plant[i];
+		p->ns[i] = (int32_t)c->plant_ns[i];
+		p->debt[i] = 0;
+	}
+}
+
+/* `stage`: block * SINK_SLOTS words; with `p` in shared memory on a GPU. */
+HD void sink_begin(struct sink *k, const struct sink_conf *c, uint64_t *stage, struct planter *p)
+{
+#ifdef __CUDA_ARCH__
+	/* opaque, so that it is kept and not made again at every mark */
+	asm volatile("mov.b64 %0, %1;" : "=l"(k->base) : "l"((uint64_t)__cvta_generic_to_shared(stage)));
+#else
+	k->base = (uint64_t)stage;
+#endif
+	k->at = k->base;
+	k->mask = 0;
+	k->plants = 0;
+	k->planter = p;
+	for (int i = 0; i < 2; i++)
+		if (c->plant[i] >= 0)
+			k->plants |= 1u << c->plant[i];
+	if (k->plants)
+		planter_begin(p, c);
 }
 
 #endif

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What can go wrong with a GPU ends in a reason, and the other points go on: out of
+# memory, a sticky error, a lost device (by injected return codes), spoiled WQEs, a
+# NIC that never answers. And compute-sanitizer's memcheck finds nothing in a run.
+#
+#   tests/gpu_points.sh FIVESTAGE
+#
+# Exits 77 without a GPU.
+
+set -u
+fs=$1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
+if grep -q 'needs a GPU' "$tmp/log"; then
+	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
+	exit 77
+fi
+
+# expect NAME EXIT REGEX ARG...: the run ends with EXIT and says REGEX
+expect() {
+	local name=$1 want=$2 regex=$3
+	shift 3
+	timeout 200 "$fs" run "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
+	local got=$?
+	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
+		echo "FAILED $name: exit $got, expected $want and /$regex/"
+		cat "$tmp/log"
+		failed=$((failed + 1))
+	else
+		echo "ok $name"
+	fi
+}
+
+small="messages=512 warmup=128"
+for nic in soft "peer nic_gpu=gpu"; do
+	n=${nic%% *}
+	expect "$n-opcode" 1 '0x02' nic=$nic fault=opcode $small
+	expect "$n-ds" 1 '0x02' nic=$nic fault=ds $small
+	expect "$n-qpn" 1 '0x02' nic=$nic fault=qpn $small
+	expect "$n-index" 1 '0x02' nic=$nic fault=index $small
+	expect "$n-length" 1 '0x01' nic=$nic fault=length $small
+	expect "$n-key" 1 '0x13' nic=$nic fault=key $small
+	expect "$n-lkey" 1 '0x04' nic=$nic fault=lkey payload=pointer $small
+	expect "$n-dead" '1' 'reached each mark' nic=$nic fault=dead-nic,none $small
+done
+# the point beside the bad one is measured
+expect memory 1 'out of memory|memory allocation' nic=peer nic_gpu=gpu fault=gpu-memory,none $small
+expect sticky 1 'launch failure|illegal|unspecified' nic=peer nic_gpu=gpu fault=gpu-sticky,none $small
+expect lost 1 'GPU is gone' nic=peer nic_gpu=gpu fault=gpu-lost,none $small
+for d in memory sticky lost soft-dead peer-dead; do
+	grep -q ',total,-,none,latency,ns,512,.*,ok,' "$tmp/$d/summary.csv" || {
+		echo "FAILED $d: the good point has no result"
+		failed=$((failed + 1))
+	}
+done
+# every op, page and doorbell, with payloads checked
+for a in "op=write payload=pointer size=0,8,63,4096,100000" "op=read size=8,64,4097" "op=nop" \
+	"page=4k,64k,2m size=300000" "doorbell=record-ring,ring-record-ring,ring" \
+	"ordering=gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release" \
+	"recover_every=3" "marks=rotate,outer" "metric=rate depth=64 batch=16 messages=4096" \
+	"depth=64 batch=8 messages=1024"; do
+	case $a in *messages=*) m= ;; *) m=$small ;; esac
+	expect "legal-${a//[^a-z0-9]/-}" 0 . nic=peer nic_gpu=gpu ordering=sys-fence-record $m $(echo "$a" | sed 's/ordering=[^ ]*//')
+done
+expect orderings 0 . nic=peer nic_gpu=gpu $small \
+	ordering=gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release
+
+if command -v compute-sanitizer >/dev/null; then
+	compute-sanitizer --tool memcheck --target-processes all --error-exitcode 9 \
+		"$fs" run nic=peer nic_gpu=gpu $small ordering=sys-fence-record size=8,100,9000 -o "$tmp/sanitizer" >"$tmp/log" 2>&1
+	if [ $? -ne 0 ] || ! grep -q 'ERROR SUMMARY: 0 errors' "$tmp/log"; then
+		echo "FAILED memcheck"
+		tail -40 "$tmp/log"
+		failed=$((failed + 1))
+	else
+		echo "ok memcheck: $(grep -c 'ERROR SUMMARY: 0 errors' "$tmp/log") processes without an error"
+	fi
+else
+	echo "no compute-sanitizer here: memcheck was not run"
+fi
+echo "$failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Points out of "name=value name=value", for tests of the real variables. */
+#ifndef FS_POINTS_H
+#define FS_POINTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "harness/err.h"
+#include "harness/probe.h"
+#include "stages/path.h"
+
+/* Sets them over what is there; fails the test when a value is not legal. */
+static inline void point_set(struct point *pt, const char *text)
+{
+	char copy[512], *at = copy, *word;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	while ((word = strsep(&at, " "))) {
+		char *value = strchr(word, '=');
+
+		if (!*word)
+			continue;
+		assert_non_null(value);
+		*value++ = 0;
+		if (fs_point_set(pt, word, value))
+			fail_msg("%s=%s: %s", word, value, fs_reason());
+	}
+}
+
+static inline void point_of(struct point *pt, const char *text)
+{
+	fs_point_init(pt, &probe_path);
+	point_set(pt, text);
+	fs_point_id(pt);
+}
+
+static inline const struct row *row_of(const struct rows *rs, const char *stage, const char *interval, const char *metric)
+{
+	for (size_t i = 0; i < rs->n; i++)
+		if (!strcmp(rs->row[i].stage, stage) && !strcmp(rs->row[i].interval, interval) &&
+		    !strcmp(rs->row[i].metric, metric))
+			return &rs->row[i];
+	return NULL;
+}
+
+#endif

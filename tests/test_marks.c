@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claim: a wait that is planted before a mark comes back in the interval that
+ * ends in that mark, in size, and in no other; and N messages take N waits longer
+ * by a clock that knows nothing of marks. Controls: a second wait that the check
+ * isn't told of, and one of another length, are found out.
+ *
+ * The machine may be shared: medians are compared, wall times are the shortest of
+ * passes that fit between two interruptions, and what is off is measured again
+ * before it counts.
+ */
+#include "tests/points.h"
+
+#include "harness/pin.h"
+#include "stages/suite.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { MESSAGES = 64, PASSES = 12, TRIES = 5, NS = 10000 };
+#ifdef __SANITIZE_THREAD__ /* its own threads and locks take their time */
+#define SLACK 5
+#else
+#define SLACK 1
+#endif
+#define SIZE_REL (0.05 * SLACK) /* of the wait, in its own interval and in the wall time */
+#define SIZE_NS (300.0 * SLACK)
+#define ELSEWHERE_NS (SLACK > 1 ? 3000.0 : 1000.0)
+
+/* Medians over all messages, and the shortest wall time of a pass. */
+struct seen { double interval[16], crossing, total, wall; int intervals; const struct interval *table; };
+
+static struct path_conf conf;
+static struct path_mem mem;
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *x, uint64_t n)
+{
+	qsort(x, n, sizeof(*x), ascending);
+	return (x[n / 2] + x[(n - 1) / 2]) / 2;
+}
+
+static void measure(struct seen *d)
+{
+	struct spans s;
+	double wall;
+
+	assert_int_equal(spans_init(&s, PASSES * MESSAGES), 0);
+	d->wall = INFINITY;
+	for (int i = 0; i < PASSES; i++) {
+		struct pass p = { .instr = FLEX, .record = 1, .plants = 1, .messages = MESSAGES, .seed = 1 + (uint64_t)i };
+
+		for (int k = 0; k < s.intervals; k++)
+			p.all |= 1u << s.table[k].from | 1u << s.table[k].to;
+		assert_int_equal(path_pass(&mem, &conf, &p), 0);
+		assert_int_equal(spans_add(&s, &mem, &conf, &p), 0);
+		wall = (double)(p.out.wall_end - p.out.wall_begin);
+		d->wall = wall < d->wall ? wall : d->wall;
+		pass_term(&p);
+	}
+	d->intervals = s.intervals;
+	d->table = s.table;
+	for (int k = 0; k < s.intervals; k++)
+		d->interval[k] = median(s.interval[k], s.n);
+	d->crossing = median(s.stage[STAGE_CROSSING], s.n);
+	d->total = median(s.total, s.n);
+	spans_term(&s);
+}
+
+static char finding[128]; /* the last one, in words */
+
+/* One place: does it hold the wait, or nothing? 1: it is off. */
+static int place_off(const char *place, double delta, double ns, int its)
+{
+	int off = its ? fabs(delta - ns) > SIZE_REL * ns + SIZE_NS : fabs(delta) > ELSEWHERE_NS;
+
+	if (off)
+		snprintf(finding, sizeof(finding), "%s grew by %.0f ns, should by %.0f", place, delta, its ? ns : 0);
+	return off;
+}
+
+/* How many places are off from what a wait of `ns` before `mark` should do. */
+static int places_off(const struct seen *with, const struct seen *without, int mark, double ns)
+{
+	int off = 0;
+
+	for (int k = 0; k < with->intervals; k++)
+		off += place_off(mark_table[with->table[k].to].name, with->interval[k] - without->interval[k], ns,
+				 (int)with->table[k].to == mark);
+	off += place_off("crossing", with->crossing - without->crossing, ns, mark == MARK_SEEN || mark == MARK_NOTICED);
+	/* before the first mark only the wall time grows */
+	off += place_off("total", with->total - without->total, ns, mark != MARK_INTENT);
+	off += place_off("wall time", (with->wall - without->wall) / MESSAGES, ns, 1);
+	return off;
+}
+
+static void plants_set(int mark, uint32_t ns, int untold, uint32_t untold_ns)
+{
+	conf.plant[0] = mark;
+	conf.plant_ns[0] = ns;
+	conf.plant[1] = untold;
+	conf.plant_ns[1] = untold_ns;
+}
+
+/* The fewest places that were off in a few tries; the check is told of one wait
+ * of NS before `mark`. */
+static int check(int mark, uint32_t ns, int untold, uint32_t untold_ns)
+{
+	int least = 1000;
+
+	for (int i = 0; i < TRIES && least; i++) {
+		struct seen with, without;
+		int off;
+
+		plants_set(-1, 0, -1, 0);
+		measure(&without);
+		plants_set(mark, ns, untold, untold_ns);
+		measure(&with);
+		off = places_off(&with, &without, mark, NS);
+		least = off < least ? off : least;
+	}
+	return least;
+}
+
+static int setup(void **state)
+{
+	const char *const *text = *state;
+	struct point pt;
+	char why[256];
+
+	if (pin_cpus() < 2)
+		return 0;
+	point_of(&pt, "issuer=cpu nic=soft warmup=0");
+	point_set(&pt, *text);
+	assert_int_equal(path_resolve(&pt, suite_machine(), &conf, why, sizeof(why)), 0);
+	conf.messages = PASSES * MESSAGES;
+	conf.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
+	assert_int_equal(pin_self(conf.cpu), 0);
+	return path_mem_init(&mem, &conf);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	path_mem_term(&mem);
+	return 0;
+}
+
+static void need_two_cpus(void)
+{
+	if (pin_cpus() < 2) {
+		print_message("one CPU: two agents that poll can't be timed on it\n");
+		skip();
+	}
+}
+
+static void each_comes_back_in_its_place(void **state)
+{
+	(void)state;
+	need_two_cpus();
+	for (int mark = 0; mark < MARKS; mark++) {
+		int off;
+
+		if (mark == MARK_HANDED || mark_table[mark].agent == AGENT_HELPER)
+			continue;
+		off = check(mark, NS, -1, 0);
+		if (off)
+			fail_msg("plant before %s: %d places are off: %s", mark_table[mark].name, off, finding);
+	}
+}
+
+static void untold_ones_are_seen(void **state)
+{
+	(void)state;
+	need_two_cpus();
+	assert_int_not_equal(check(MARK_BUILT, NS, MARK_FETCHED, 8000), 0);
+	assert_int_not_equal(check(MARK_TRANSLATED, NS, MARK_NOTICED, 8000), 0);
+	assert_int_not_equal(check(MARK_WRITTEN, NS, MARK_INTENT, 8000), 0);
+	assert_int_not_equal(check(MARK_READ, NS, MARK_READ, 8000), 0);
+	assert_int_not_equal(check(MARK_RUNG, NS / 4, -1, 0), 0); /* of another length */
+	assert_int_not_equal(check(MARK_COMPLETED, 1, -1, 0), 0);    /* none to speak of */
+	assert_int_equal(check(MARK_COMPLETED, NS, -1, 0), 0);
+}
+
+int main(void)
+{
+	static const char *inl = "size=8", *wide = "size=300";
+#define T(f, text) cmocka_unit_test_prestate_setup_teardown(f, setup, teardown, (void *)&text)
+	const struct CMUnitTest tests[] = {
+		T(each_comes_back_in_its_place, inl), T(each_comes_back_in_its_place, wide), T(untold_ones_are_seen, inl),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claim: every legal point of the probe `path` with a CPU issuer runs, checks its
+ * payloads, and gives rows that hold together: stages add up to the total, submit
+ * to the issuer's intervals, numbers are in order and words are legal. Each fault
+ * ends in its syndrome, or in a bounded wait that says how far messages got.
+ * What stands in the ring of nic=null is verified.
+ *
+ * Controls: rows with one number off are found out; points without the fault
+ * succeed; a ring that somebody spoils is not verified.
+ */
+#include "tests/points.h"
+
+#include "stages/suite.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { POINTS = 3000, POINTS_MIN = 50, SEED = 77 };
+#define BUDGET_S 12.0   /* for random points; a busy machine does fewer */
+
+/* ---- what rows must be ---- */
+
+static double mean_of(const struct rows *rs, const char *stage, const char *interval)
+{
+	const struct row *r = row_of(rs, stage, interval, "latency");
+
+	return r ? r->s.mean : NAN;
+}
+
+static int close_to(double a, double b)
+{
+	return fabs(a - b) <= 1e-6 * (fabs(a) + fabs(b)) + 1e-3;
+}
+
+/* NULL, or what is wrong with the sums. */
+static const char *sums_wrong(const struct rows *rs)
+{
+	double stages = 0, total = mean_of(rs, "total", "-"), submit = 0;
+
+	for (int k = 0; k < STAGES; k++)
+		stages += mean_of(rs, stage_names[k], "-");
+	if (!close_to(stages, total))
+		return "stages don't add up to the total";
+	submit = mean_of(rs, "issue", "intent-reserved") + mean_of(rs, "translation", "reserved-resolved") +
+		 mean_of(rs, "handoff", "resolved-built") + mean_of(rs, "handoff", "built-rung");
+	if (!close_to(submit, mean_of(rs, "submit", "-")))
+		return "the issuer's intervals don't add up to submit";
+	if (!close_to(mean_of(rs, "issue", "intent-reserved"), mean_of(rs, "issue", "-")))
+		return "issue is not its only interval";
+	return NULL;
+}
+
+static int word_of(const char *w, const char *list)
+{
+	char buf[32];
+
+	snprintf(buf, sizeof(buf), "|%s|", w);
+	return strstr(list, buf) != NULL;
+}
+
+/* NULL, or what is wrong with a row. */
+static const char *row_wrong(const struct row *r, const struct path_conf *c)
+{
+	const struct summary *s = &r->s;
+	/* with ordering=none even stale fetches are legal, if they are said */
+	int may_flag = !strcmp(c->order_class, "unsafe");
+
+	if (r->status != FS_OK && !(r->status == FS_FLAGGED && may_flag && *r->reason))
+		return "its status";
+	if (!word_of(r->stage, "|issue|crossing|translation|handoff|completion|queueing|total|submit|-|"))
+		return "its stage";
+	if (!word_of(r->link, "|none|host|-|")) /* nothing lives on a GPU here */
+		return "its link";
+	if (!word_of(r->origin, "|measured|emulated|") || strcmp(r->order_class, c->order_class))
+		return "its origin or order class";
+	if (!word_of(r->unit, "|ns|Mmsg/s|count|"))
+		return "its unit";
+	if (!s->n || isnan(s->mean))
+		return "it has no number";
+	/* (a rate is over all messages, its distribution over whole blocks) */
+	if (!strcmp(r->metric, "rate"))
+		return s->mean > 0 ? NULL : "it is no rate";
+	if (!isnan(s->min) && (s->min > s->p50 + 1e-9 || s->p50 > s->max + 1e-9 || s->mean < s->min - 1e-6 || s->mean > s->max + 1e-6))
+		return "min, median, mean and max are not in order";
+	if (!isnan(s->ci_lo) && (s->ci_lo > s->mean + 1e-6 || s->ci_hi < s->mean - 1e-6))
+		return "the mean is not in its interval";
+	/* spans of one clock can't be negative; hops and differences can */
+	if (!strcmp(r->metric, "latency") && strcmp(r->stage, "crossing") && s->mean < 0)
+		return "it is negative";
+	return NULL;
+}
+
+/* Rows of one kind that a point of these marks has to give. */
+static const char *rows_missing(const struct rows *rs, const struct path_conf *c)
+{
+	const struct interval *t;
+	int n = interval_table(SUBMITTER_GPU, &t);
+	char name[64];
+
+	if (c->metric == METRIC_RATE && !row_of(rs, "total", "-", "rate"))
+		return "no rate";
+	/* rotating, a total comes once in a turn */
+	if (c->metric == METRIC_LATENCY && c->nic->completes && (c->marks != MARKS_ROTATE || c->messages > (uint64_t)n) && !row_of(rs, "total", "-", "latency"))
+		return "no total";
+	if (c->nic->completes && !row_of(rs, "handoff", "-", "stale_wqe"))
+		return "no count of stale fetches";
+	if (c->nic->completes && c->recover_every && !row_of(rs, "handoff", "-", "stale_record"))
+		return "no count of stale records";
+	for (int k = 0; c->marks == MARKS_ALL && k < n; k++) {
+		snprintf(name, sizeof(name), "%s-%s", mark_table[t[k].from].name, mark_table[t[k].to].name);
+		if ((c->nic->completes || mark_table[t[k].to].agent == AGENT_ISSUER) && t[k].to != MARK_NOTICED &&
+		    !row_of(rs, stage_names[t[k].stage], name, "latency"))
+			return "an interval is missing";
+	}
+	return NULL;
+}
+
+static const char *rows_wrong(const struct rows *rs, const struct path_conf *c)
+{
+	const char *what;
+
+	for (size_t i = 0; i < rs->n; i++) {
+		if ((what = row_wrong(&rs->row[i], c)))
+			return what;
+		if (!strcmp(rs->row[i].metric, "latency") && c->marks == MARKS_ALL && rs->row[i].s.n != c->messages)
+			return "a row has not one sample a message";
+	}
+	if ((what = rows_missing(rs, c)))
+		return what;
+	return c->nic->completes && c->marks == MARKS_ALL ? sums_wrong(rs) : NULL;
+}
+
+/* Runs a point and looks at its rows. */
+static void run_point(const struct point *pt)
+{
+	struct path_conf c;
+	struct rows rs;
+	char why[256], text[512];
+	const char *what = NULL;
+	int rc;
+
+	assert_int_equal(path_resolve(pt, suite_machine(), &c, why, sizeof(why)), 0);
+	rows_init(&rs);
+	fs_reason_clear();
+	rc = probe_path.run(pt, &rs);
+	if (rc || (what = rows_wrong(&rs, &c)))
+		fail_msg("%s: %s", fs_point_text(pt, text, sizeof(text)), rc ? fs_reason() : what);
+	rows_free(&rs);
+}
+
+/* ---- points ---- */
+
+static const char *const grid[] = {
+	"op=write size=8", "op=write size=0", "op=write size=13", "op=write size=28", "op=write size=8 payload=pointer",
+	"op=write size=4095", "op=write size=70000 page=64k", "op=write size=5000 segment=64", "op=read size=8",
+	"op=read size=300", "op=read size=0", "op=nop", "doorbell=ring-record-ring", "doorbell=ring",
+	"doorbell=record-ring recover_every=1", "doorbell=ring-record-ring recover_every=1", "ordering=none",
+	"ordering=gpu-release", "ordering=threadfence", "ordering=sys-release", "depth=16 batch=1", "depth=16 batch=5",
+	"depth=64 batch=64 entries=64", "depth=8 entries=8", "marks=rotate", "page=2m size=300", "metric=rate",
+	"metric=rate depth=64 batch=7", "metric=rate payload=pointer size=24", "metric=rate depth=32 size=300",
+	"messages=1 warmup=0", "messages=1", "messages=129 warmup=129", "check=none size=300", "check=each size=300",
+	"check=end size=300", "metric=rate op=read size=40 warmup=0",
+};
+
+static void every_kind_of_point(void **state)
+{
+	static const char *const marks[] = { "marks=all", "marks=outer", "marks=rotate" };
+	struct machine none = { .cpus = 1 };
+	struct path_conf c;
+	struct point pt;
+	char why[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(grid) / sizeof(grid[0]); i++)
+		for (int k = 0; k < 6; k++) {
+			point_of(&pt, "issuer=cpu messages=200 warmup=64");
+			point_set(&pt, k & 1 ? "nic=null" : "nic=soft");
+			point_set(&pt, marks[k / 2]);
+			point_set(&pt, grid[i]);
+			if (!path_resolve(&pt, &none, &c, why, sizeof(why)))
+				run_point(&pt);
+		}
+}
+
+static uint64_t seed;
+
+static uint64_t below(uint64_t n)
+{
+	uint64_t z = seed += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return (z ^ (z >> 31)) % n;
+}
+
+static void set_number(struct point *pt, const char *name, uint64_t v)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	assert_int_equal(fs_point_set(pt, name, text), 0);
+}
+
+/* Some word of the variable: any, since what can't be is refused by the probe. */
+static void set_word(struct point *pt, const char *name)
+{
+	struct value *v = &pt->val[fs_var_find(name)];
+	const char *w = fs_vars[fs_var_find(name)].words;
+	uint64_t n = 1;
+
+	for (; *w; w++)
+		n += *w == '|';
+	*v = (struct value){ .word = (int)below(n), .pair = -1 };
+}
+
+static void random_point(struct point *pt)
+{
+	static const char *const words[] = { "op", "payload", "ordering", "doorbell", "page", "marks", "metric", "check" };
+	uint64_t entries = 4u << below(7);
+
+	point_of(pt, "issuer=cpu");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		set_word(pt, words[i]);
+	if (below(8)) /* large pages take long to clear */
+		point_set(pt, "page=4k");
+	point_set(pt, below(4) ? "nic=soft" : "nic=null");
+	set_number(pt, "size", below(4) ? below(40) : below(8) ? below(400) : below(20000));
+	set_number(pt, "entries", entries);
+	set_number(pt, "depth", below(2) ? 1 : 1 + below(entries));
+	set_number(pt, "batch", below(2) ? 1 : 1 + below(8));
+	set_number(pt, "segment", 64u << below(8));
+	set_number(pt, "recover_every", below(2) ? 0 : 1 + below(5));
+	set_number(pt, "messages", 1 + below(300));
+	set_number(pt, "warmup", below(200));
+	fs_point_id(pt);
+}
+
+static void random_points(void **state)
+{
+	uint64_t until = deadline_in_s(BUDGET_S);
+	int done = 0, refused = 0;
+
+	(void)state;
+	seed = SEED;
+	while (done < POINTS && !deadline_over(until)) {
+		struct path_conf c;
+		struct point pt;
+		char why[256];
+
+		random_point(&pt);
+		if (path_resolve(&pt, suite_machine(), &c, why, sizeof(why))) {
+			refused++;
+			continue;
+		}
+		run_point(&pt);
+		done++;
+	}
+	print_message("%d random points, %d more were no legal ones\n", done, refused);
+	assert_true(done >= POINTS_MIN && refused < 4 * done);
+}
+
+/* control */
+static void rows_that_are_off_are_seen(void **state)
+{
+	static const char *const touched[] = { "crossing", "completion", "queueing", "submit", "total" };
+	struct path_conf c;
+	struct point pt;
+	struct rows rs;
+	char why[256];
+
+	(void)state;
+	point_of(&pt, "issuer=cpu messages=200");
+	assert_int_equal(path_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
+	rows_init(&rs);
+	assert_int_equal(probe_path.run(&pt, &rs), 0);
+	assert_null(rows_wrong(&rs, &c));
+	for (size_t i = 0; i < sizeof(touched) / sizeof(touched[0]); i++) {
+		struct row *r = (struct row *)row_of(&rs, touched[i], "-", "latency");
+
+		r->s.mean += 0.1;
+		assert_non_null(rows_wrong(&rs, &c));
+		r->s.mean -= 0.1;
+	}
+	((struct row *)row_of(&rs, "issue", "-", "latency"))->s.n--;
+	assert_non_null(rows_wrong(&rs, &c));
+	rows_free(&rs);
+}
+
+/* ---- faults ---- */
+
+static const struct { const char *point; int code; const char *says, *more; } faults[] = {
+	{ "fault=opcode", EREMOTEIO, "0x02", "local QP operation" },
+	{ "fault=ds", EREMOTEIO, "0x02", "local QP operation" },
+	{ "fault=qpn", EREMOTEIO, "0x02", "local QP operation" },
+	{ "fault=index", EREMOTEIO, "0x02", "local QP operation" },
+	{ "fault=key", EREMOTEIO, "0x13", "remote access" },
+	{ "fault=key size=300", EREMOTEIO, "0x13", "remote access" },
+	{ "fault=key op=read", EREMOTEIO, "0x13", "remote access" },
+	{ "fault=lkey payload=pointer", EREMOTEIO, "0x04", "local protection" },
+	{ "fault=lkey op=read", EREMOTEIO, "0x04", "local protection" },
+	{ "fault=length", EREMOTEIO, "0x01", "local length" },
+	{ "fault=length size=64", EREMOTEIO, "0x01", "local length" },
+	{ "fault=length size=64 op=read", EREMOTEIO, "0x01", "local length" },
+	{ "fault=length size=1M messages=10", EREMOTEIO, "0x01", "local length" },
+	{ "fault=opcode depth=16 batch=4", EREMOTEIO, "0x02", "message 100" },
+	{ "fault=key marks=rotate", EREMOTEIO, "0x13", "wqe_counter 100" },
+	{ "fault=error-cqe", EREMOTEIO, "0x14", "remote operation" },
+	{ "fault=stale-record recover_every=1", EBADMSG, "stale doorbell records", "guaranteed" },
+	{ "fault=lost-cqe depth=2", EPROTO, "message 100", "wqe_counter 101" },
+	/* each of these waits two seconds */
+	{ "fault=dead-nic", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
+	{ "fault=lost-doorbell", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
+};
+
+static void faults_end_in_words(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		struct point pt;
+		struct rows rs;
+		int rc;
+
+		/* the fault is in the middle: message 100 */
+		point_of(&pt, "issuer=cpu messages=200 warmup=0");
+		point_set(&pt, faults[i].point);
+		fs_reason_clear();
+		rows_init(&rs);
+		rc = probe_path.run(&pt, &rs);
+		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || (!strstr(faults[i].point, "messages") && !strstr(fs_reason(), faults[i].more)))
+			fail_msg("%s: %d \"%s\", should be %d and say \"%s\", \"%s\"", faults[i].point, rc, fs_reason(),
+				 -faults[i].code, faults[i].says, faults[i].more);
+		rows_free(&rs);
+		point_set(&pt, "fault=none"); /* control */
+		run_point(&pt);
+	}
+}
+
+/* Not an error: it is slower by what the fault says, 100 us a message. */
+static void a_slow_nic_is_slow(void **state)
+{
+	struct point pt;
+	struct rows rs;
+
+	(void)state;
+	point_of(&pt, "issuer=cpu messages=200 warmup=0 fault=slow-nic");
+	rows_init(&rs);
+	assert_int_equal(probe_path.run(&pt, &rs), 0);
+	assert_true(row_of(&rs, "total", "-", "latency")->s.max >= 100000);
+	assert_true(row_of(&rs, "total", "-", "latency")->s.mean >= 50000);
+	rows_free(&rs);
+}
+
+/* ---- the ring behind nic=null ---- */
+
+static struct nic_pass spoiler_pass;
+static const void *spoiler_at;
+static uint8_t spoiler_bit;
+
+static int spoiler_start(const struct nic_pass *p, struct nic_run **run)
+{
+	spoiler_pass = *p;
+	*run = NULL;
+	return 0;
+}
+
+/* Somebody who writes to memory that nobody should. */
+static int spoiler_stop(struct nic_run *run, struct engine_status *st)
+{
+	(void)run;
+	memset(st, 0, sizeof(*st));
+	if (spoiler_at)
+		*(uint8_t *)spoiler_at ^= spoiler_bit;
+	return 0;
+}
+
+static const struct nic spoiler = { .name = "spoiler", .start = spoiler_start, .stop = spoiler_stop };
+
+static int null_pass(struct path_mem *m, struct path_conf *c)
+{
+	struct pass p = { .instr = ALL, .record = 1, .all = 1u << MARK_INTENT, .messages = 200, .seed = 1 };
+	int rc = path_pass(m, c, &p);
+
+	pass_term(&p);
+	return rc;
+}
+
+static void the_null_ring_is_verified(void **state)
+{
+	static const char *const points[] = { "size=24", "size=40 op=write", "op=read", "op=nop", "doorbell=ring" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		struct path_mem m;
+		struct path_conf c;
+		struct point pt;
+		char why[256];
+		uint32_t used;
+
+		point_of(&pt, "issuer=cpu nic=null entries=32 depth=32 messages=200");
+		point_set(&pt, points[i]);
+		assert_int_equal(path_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
+		c.nic = &spoiler;
+		assert_int_equal(path_mem_init(&m, &c), 0);
+		spoiler_at = NULL;
+		assert_int_equal(null_pass(&m, &c), 0);
+		used = WQE_SEG * (c.choice.kind == POST_NOP ? 1 : c.choice.kind == POST_INLINE ? wqe_ds_inline(c.size) :
+				  wqe_ds_pointer(c.size));
+		spoiler_bit = 0x10;
+		for (uint32_t b = 0; b < 32 * WQEBB; b += 9) { /* every byte offset, over all slots */
+			spoiler_at = spoiler_pass.eng.wq + b;
+			assert_int_equal(null_pass(&m, &c), b % WQEBB < used ? -EBADMSG : 0);
+		}
+		spoiler_at = spoiler_pass.eng.dbrec + DBREC_SEND + 3;
+		assert_int_equal(null_pass(&m, &c), c.choice.mode == DBM_RING ? 0 : -EBADMSG);
+		spoiler_at = spoiler_pass.eng.db + 2;
+		assert_int_equal(null_pass(&m, &c), -EBADMSG);
+		path_mem_term(&m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kind_of_point), cmocka_unit_test(random_points),
+		cmocka_unit_test(rows_that_are_off_are_seen), cmocka_unit_test(faults_end_in_words),
+		cmocka_unit_test(a_slow_nic_is_slow), cmocka_unit_test(the_null_ring_is_verified),
+	};
+
+	fs_log_quiet(1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# scripts/targets says `met` of made-up results in which all is well, and not met,
+# with the reason, of each of many copies in which one thing is wrong. The ids of
+# points come from the program and the shipped configs, not from the script.
+#
+#   test_targets.sh SOURCE FIVESTAGE
+
+set -eu
+src=$1 fivestage=$2
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+header=schema,point,rep,seq,t_start_ns,experiment,probe,varied,value,nic,issuer,submitter,size_b,stage,interval,link,metric,unit,n,mean,ci_lo,ci_hi,min,p50,p90,p99,p999,max,mad,origin,order_class,status,reason_code,reason
+marks="intent reserved resolved built rung seen started fetched translated read written completed noticed"
+bad=0
+
+# experiment -> id, of a config
+declare -A id
+ids() {
+	local point='' a b rest
+	sed 's/^\[global\]$/[global]\nabsent = skip/' "$src/configs/$1" >"$tmp/config.ini"
+	while read -r a b rest; do
+		if [ "$a" = in ]; then id[$b]=$point; else point=$a; fi
+	done < <("$fivestage" run "$tmp/config.ini" --dry-run)
+}
+
+# run DIR REPEAT [UUID]: a run.json, and a summary.csv without rows
+run() {
+	mkdir -p "$1"
+	cat >"$1/run.json" <<-END
+	{
+	  "schema": 1,
+	  "revision": "0123456789ab",
+	  "repeat": $2,
+	  "start": "2026-01-01T00:00:00Z",
+	  "start_ns": 1000000000,
+	  "end": "2026-01-01T00:00:20Z",
+	  "complete": true,
+	  "exit_code": 0,
+	  "machine": {
+	    "gpus": [
+	      {
+	        "uuid": "${3-}"
+	      }
+	    ]
+	  },
+	  "points": {
+	    "${id[cpu-rate-checked]}": {
+	      "1": {
+	        "check": "each"
+	      }
+	    }
+	  },
+	  "end_ns": 21000000000,
+	  "how_far": "9 of 9: 9 ok, 0 flagged, 0 failed, 0 skipped",
+	  "peak_memory": {
+	    "parent_kb": 1000,
+	    "children_kb": 9000,
+	    "sum_kb": 10000
+	  }
+	}
+	END
+	echo "$header" >"$1/summary.csv"
+	# what the script must be able to read over
+	printf '1,0,1,,,a,path,,,,,,,-,-,none,,,,,,,,,,,,,,-,-,ok,,"a, ""quoted""\n1,two lines,"\n' >>"$1/summary.csv"
+}
+
+# row DIR EXPERIMENT STAGE INTERVAL METRIC N MEAN: five repetitions, and the same
+# rows for a second experiment
+row() {
+	local e r
+	for e in "$2" again; do
+		for r in 1 2 3 4 5; do
+			echo "1,${id[$2]},$r,1,0,$e,path,,,soft,gpu,gpu,8,$3,$4,none,$5,ns,$6,$7,,,,,,,,,,measured,guaranteed,ok,,"
+		done
+	done >>"$1/summary.csv"
+}
+
+# path EXPERIMENT TOTAL SUBMIT CROSSING FETCH CQE
+path() {
+	row "$d" "$1" total - latency 100000 "$2"
+	row "$d" "$1" submit - latency 100000 "$3"
+	row "$d" "$1" crossing - latency 100000 "$4"
+	row "$d" "$1" handoff started-fetched latency 100000 "$5"
+	row "$d" "$1" completion written-completed latency 100000 "$6"
+	row "$d" "$1" total - observer 100000 40
+	row "$d" "$1" handoff - stale_wqe 100000 0
+}
+
+# plants DIR NS
+plants() {
+	local m k claim at expected
+	run "$1" 1 "${3-}"
+	echo "point,mark,plant_ns,claim,stage,interval,expected_ns,delta_ns,ci_lo,ci_hi,tolerance_ns,why,verdict" >"$1/validate.csv"
+	for m in $marks; do
+		for k in 1 2 3 4 5 6 7 8 9 10 crossing wall; do
+			claim=other at=a-b expected=0
+			case $k in
+			1) [ "$m" = intent ] || claim=own expected=$2 ;;
+			crossing) claim=crossing at=- ;;
+			wall) claim=wall at=- expected=$2 ;;
+			esac
+			echo "0123456789ab,$m,$2,$claim,issue,$at,$expected,$((expected + 3)),,,16,\"why, in words\",ok"
+		done
+	done >>"$1/validate.csv"
+}
+
+make() {
+	local gpu=GPU-01234567 d
+	d=$tmp/good/h200/targets
+	run "$d" 5 $gpu
+	path peer-gpu-fence 1900 320 500 180 300
+	path peer-sys-fence-record 2800 1200 500 180 300
+	path soft-gpu-fence 3000 320 1500 180 300
+	path soft-sys-fence-record 5500 1200 1500 180 300
+	path peer-doorbell-host 3200 320 1800 180 300
+	path peer-queue-host 3900 320 500 2180 300
+	path peer-cq-host 4900 320 2500 180 1300
+	row "$d" pingpong-peer crossing - latency 10000 520
+	row "$d" pingpong-peer-doorbell-host crossing - latency 10000 1820
+	row "$d" pingpong-peer-cq-host crossing - latency 10000 2500
+	row "$d" pingpong-soft crossing - latency 10000 1520
+	row "$d" floor-gpu-fence submit - floor 10000 300
+	row "$d" floor-sys-fence-record submit - floor 10000 1100
+	row "$d" null-batch-1 total - rate 24 2.6
+	row "$d" null-batch-16 total - rate 24 18
+	plants "$tmp/good/h200/validate-peer" 500 $gpu
+	plants "$tmp/good/h200/validate-soft" 500 $gpu
+	run "$tmp/good/h200/default" 1 $gpu
+
+	d=$tmp/good/cpu/targets
+	run "$d" 5
+	row "$d" cpu-rate total - rate 24 20
+	row "$d" cpu-rate-checked total - rate 24 15
+	row "$d" cpu-lines crossing - rate 1 35
+	row "$d" cpu-latency total - observer 10000 200
+	row "$d" cpu-latency crossing - latency 10000 50
+	row "$d" cpu-pingpong crossing - latency 10000 50
+	for m in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		row "$d" cpu-latency issue "a$m-b$m" latency 10000 20
+	done
+	plants "$tmp/good/cpu/validate" 5000
+	run "$tmp/good/cpu/default" 1
+}
+
+# wrong NAME LINE WORDS COMMAND...: after COMMAND in a copy, that line of the output
+# must be not met with these words, and so must the whole. The last word of COMMAND
+# says which directory is looked at.
+wrong() {
+	local name=$1 line=$2 words=$3 dir=${!#} said code=0
+	shift 3
+	dir=${dir%%/*}
+	rm -rf "$tmp/copy"
+	cp -r "$tmp/good" "$tmp/copy"
+	(cd "$tmp/copy" && "$@")
+	said=$(cd "$tmp/copy" && "$src/scripts/targets" "$dir") || code=$?
+	if [ $code -ne 1 ] || ! grep "^NOT MET *$line" <<<"$said" | grep -qF -- "$words"; then
+		echo "$name: exit $code, expected 1 and \"NOT MET $line\" with \"$words\" in:"
+		echo "$said"
+		bad=$((bad + 1))
+	fi
+}
+h=h200/targets/summary.csv
+edit() { sed -i "$@"; }
+at() { echo "^1,${id[$1]},$2,.*,$3,$4,none,$5,"; } # a row's beginning, for sed
+
+ids targets.ini
+ids targets-cpu.ini
+make
+said=$(cd "$tmp/good" && "$src/scripts/targets" h200 cpu) || bad=1
+if [ $bad -ne 0 ] || grep -q "^NOT MET" <<<"$said" || ! grep -q "^37 met, 0 not met" <<<"$said"; then
+	echo "all should be met in:"
+	echo "$said"
+	bad=1
+fi
+
+p=peer-gpu-fence
+wrong "a missing row" "submit, gpu-fence" "no row in repetition 3" edit "/$(at $p 3 submit - latency)/d" $h
+wrong "no row at all" "posting into null, batch 16" "there is no such row" edit "/${id[null-batch-16]}/d" $h
+wrong "another point" "total, soft.* gpu-fence" "there is no such row" edit "s/${id[soft-gpu-fence]}/00000000abcd/" $h
+wrong "skipped" "submit, gpu-fence" "skipped in repetition 2: no GPU" \
+	edit "/$(at $p 2 submit - latency)/s/ok,,\$/skipped,absent,no GPU/" $h
+wrong "failed elsewhere in the point" "observer, peer, gpu-fence" "failed in repetition 5" \
+	edit "/$(at $p 5 crossing - latency)/s/ok,,\$/failed,error,\"wrong, all\"/" $h
+wrong "flagged" "total, peer.* gpu-fence" "20 % of the messages are flagged: stale" \
+	edit "/$(at $p 4 total - latency)/s/ok,,\$/flagged,stale,stale/" $h
+wrong "few messages" "submit, sys-fence-record" "9999 messages in repetition 1" \
+	edit "/$(at peer-sys-fence-record 1 submit - latency)/s/,ns,100000,/,ns,9999,/" $h
+wrong "an empty mean" "submit, gpu-fence" "messages in repetition 1" edit "/$(at $p 1 submit - latency)/s/,ns,100000,320,/,ns,,,/" $h
+wrong "a row twice" "submit, gpu-fence" "a retry" edit "/$(at $p 1 submit - latency)/p" $h
+wrong "a WQE fetched again" "total, soft.* gpu-fence" "a retry: 2 WQE" \
+	edit "/$(at soft-gpu-fence 1 handoff - stale_wqe)/s/,100000,0,/,100000,2,/" $h
+wrong "over a limit" "submit, gpu-fence" "401 ns" edit "/$(at $p . submit - latency)/s/,320,/,401,/" $h
+wrong "under a limit" "posting into null, batch 1 " "2.39" edit "/${id[null-batch-1]}/s/,2.6,/,2.39,/" $h
+wrong "a bare loop that is too fast" "bare loop over submit, gpu-fence" "0.781" edit "/${id[floor-gpu-fence]}/s/,300,/,250,/" $h
+wrong "no bare loop" "bare loop over submit, gpu-fence" "no such row" edit "/${id[floor-gpu-fence]}/d" $h
+wrong "a crossing that isn't pingpong's" "stage 2, soft, gpu-fence" "+15.4 %" edit "/${id[pingpong-soft]}/s/,1520,/,1300,/" $h
+wrong "a step that isn't explained" "CQ to the host" "rest +1020" \
+	edit "/$(at peer-cq-host . total - latency)/s/,4900,/,5900,/" $h
+wrong "runs that differ" "between runs, peer, gpu-fence" "1.14 %" \
+	edit "/$(at $p '[12]' total - latency)/s/,1900,/,1940,/" $h
+wrong "too few runs" "between runs, soft" "4 repetitions" edit 's/"repeat": 5/"repeat": 4/; /^1,[0-9a-f]*,5,/d' h200/targets/run.json $h
+wrong "no commit's" "submit, gpu-fence" "no commit's" edit 's/ab",$/ab-dirty",/' h200/targets/run.json
+wrong "no GPU" "total, peer" "names no GPU" edit 's/GPU-01234567//' h200/targets/run.json
+wrong "incomplete" "default config" "incomplete" edit 's/"complete": true/"complete": false/' h200/default/run.json
+wrong "slow" "default config" "61.0 s" edit 's/21000000000/62000000000/' h200/default/run.json
+wrong "no default run" "default config, peak memory" "no such run" rm -r cpu/default
+wrong "much memory" "default config, peak memory" "301 MiB" edit 's/"sum_kb": 10000/"sum_kb": 308000/' cpu/default/run.json
+wrong "a plant that is off" "validate, peer" "seen planted: a-b +526.0 instead of 500" \
+	edit '/,seen,500,own/s/,503,/,526,/' h200/validate-peer/validate.csv
+wrong "a plant elsewhere" "validate, soft" "rung planted: a-b +17.0 instead of 0" \
+	edit '/,rung,500,other/s/,3,/,17,/' h200/validate-soft/validate.csv
+wrong "the program's verdict" "validate, peer" "program: off" edit '/,wall,/s/ok$/off/' h200/validate-peer/validate.csv
+wrong "a plant that wasn't" "validate  " "no verdict on written" edit '/,written,/d' cpu/validate/validate.csv
+wrong "another plant" "validate, peer" "planted were 400 ns" edit 's/,500,own/,400,own/' h200/validate-peer/validate.csv
+wrong "unchecked" "1,000,000 messages" "checked: none" edit 's/"each"/"none"/' cpu/targets/run.json
+wrong "a slow queue" "soft over bare lines" "0.486" edit "/${id[cpu-rate]}/s/,20,,/,17,,/" cpu/targets/summary.csv
+wrong "dear marks" "observer, a mark" "31.8" edit "/,observer,/s/,200,/,350,/" cpu/targets/summary.csv
+wrong "no directory" "all of cpu" "no such directory" rm -r cpu
+
+# Few flagged messages are none too many.
+cp -r "$tmp/good" "$tmp/few"
+edit "/$(at $p 4 total - latency)/s/,100000,1900,\(.*\)ok,,\$/,10000,1900,\1flagged,unsettled,x/" "$tmp/few/$h"
+(cd "$tmp/few" && "$src/scripts/targets" h200 >/dev/null) || { echo "2 % flagged should be met"; bad=1; }
+[ $bad -eq 0 ] && echo "every wrong result is found out"
