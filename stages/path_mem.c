@@ -15,10 +15,11 @@ enum { LINE = 64, BARE_BLOCK = 4096 };
 
 static uint64_t round_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
-/* Messages between two flushes: enough that a drain is rare beside the depth. */
+/* Messages between two flushes: enough that a drain is rare beside the depth, few
+ * where one message takes a millisecond. */
 static uint32_t block_of(const struct path_conf *c)
 {
-	uint32_t b = 128;
+	uint32_t b = c->size > 64 << 10 ? 8 : 128;
 
 	while (b < 2 * c->depth && b < 2048)
 		b *= 2;

@@ -40,6 +40,7 @@ static void sink_fill(const struct path_conf *c, const struct pass *p, struct si
 			s->pair[i] = 1u << t[i].from | 1u << t[i].to;
 		s->pair[n] = 1u << MARK_INTENT | 1u << MARK_NOTICED;
 	}
+	s->calibrate = p->instr == FLEX && (c->plant[0] >= 0 || c->plant[1] >= 0);
 	for (int i = 0; i < 2; i++) {
 		s->plant[i] = p->plants ? c->plant[i] : -1;
 		s->plant_ns[i] = c->plant_ns[i];

@@ -173,6 +173,33 @@ static void rights(void **state)
 		}
 }
 
+/* An entry that contradicts itself is no use, whatever it is used for. */
+static void key_entries(void **state)
+{
+	static const struct { int word; uint64_t spoil; const char *what; } spoils[] = {
+		{ 0, 1ull << 32, "not valid" }, { 0, 0x20ull << 32, "a flag that means nothing" },
+		{ 0, 1ull << 40, "a page size that is none" }, { 1, 8, "a start inside a page" },
+		{ 2, 1ull << 13, "longer than its pages" }, { 3, 1ull << 63, "pages beyond the table" },
+		{ 3, 1ull << 20, "a first page beyond the table" }, { 3, 2ull << 32, "another number of pages" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(spoils) / sizeof(spoils[0]); i++)
+		for (int k = 0; k < 2 * PLAIN; k++) {
+			const struct rig_op *o = &plain[k / 2];
+			uint64_t *word = (uint64_t *)&r.keys[1 + (k & 1)] + spoils[i].word;
+			uint32_t want = k & 1 ? SYND_REMOTE_ACCESS : o->kind == POST_INLINE ? 0 : SYND_LOCAL_PROT, got;
+
+			rig_reset(&r, 0);
+			*word ^= spoils[i].spoil;
+			got = rig_one(&r, o, BARE);
+			*word ^= spoils[i].spoil;
+			if (got != want)
+				fail_msg("%s, key %d: syndrome 0x%02x, should be 0x%02x", spoils[i].what, 1 + (k & 1), got, want);
+			assert_int_equal(memory_is_untouched(), got != 0);
+		}
+}
+
 /* A page that is not there, the first of a range or a later one, is the fault of
  * the side that it is on. */
 static void pages(void **state)
@@ -275,7 +302,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(wrong_wqes), T(wrong_lengths), T(ranges), T(rights), T(pages), T(flushes), T(cqe_fields_over_laps),
+		T(wrong_wqes), T(wrong_lengths), T(ranges), T(rights), T(key_entries), T(pages), T(flushes), T(cqe_fields_over_laps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,8 @@ struct sink_conf {
 	uint32_t pair[ROTATE_MAX]; /* their two bits */
 	int32_t plant[2];        /* marks with a wait before them, -1: none */
 	uint32_t plant_ns[2];    /* the second is the one that no checker is told */
+	int32_t calibrate;       /* find out what a wait costs; also in passes that are compared
+	                          * with planted ones, since it takes time */
 	int32_t gettime;         /* CPU: stamp with clock_gettime instead of the TSC */
 	uint32_t block;          /* messages between two flushes, a power of two */
 };
@@ -215,7 +217,7 @@ HD void sink_begin(struct sink *k, const struct sink_conf *c, uint64_t *stage, s
 	for (int i = 0; i < 2; i++)
 		if (c->plant[i] >= 0)
 			k->plants |= 1u << c->plant[i];
-	if (k->plants)
+	if (c->calibrate)
 		planter_begin(p, c);
 }
 
