@@ -129,7 +129,7 @@ static int span_pass(struct path_run *r, int instr, int plants, uint64_t message
 	if (!rc && host_ns)
 		*host_ns += p.host_ns;
 	if (!rc && raw)
-		pass_raw(&p, raw);
+		pass_raw(r->c, &p, raw);
 	pass_term(&p);
 	return rc;
 }
@@ -164,9 +164,11 @@ static int run_latency(struct path_run *r)
 	int observe = instr != BARE && c->nic->completes && !c->fault && c->messages >= 8;
 	struct spans s, outer;
 
-	if ((rc = spans_init(&s, c->messages)) || (rc = spans_init(&outer, c->messages / 4 * 2 + 1)))
-		return rc;
-	if (observe)
+	memset(&outer, 0, sizeof(outer));
+	rc = spans_init(&s, c->messages);
+	if (!rc)
+		rc = spans_init(&outer, c->messages / 4 * 2 + 1);
+	if (!rc && observe)
 		rc = span_pass(r, BARE, 0, c->messages / 4, SEED, &outer, NULL, NULL);
 	if (!rc)
 		rc = span_pass(r, instr, 0, c->messages, SEED, &s, NULL, r->out->raw);
@@ -192,8 +194,10 @@ static int run_plant(struct path_run *r)
 	struct row *row;
 	int rc;
 
-	if ((rc = spans_init(&s[0], 2 * n)) || (rc = spans_init(&s[1], 2 * n)))
-		return rc;
+	memset(&s[1], 0, sizeof(s[1]));
+	rc = spans_init(&s[0], 2 * n);
+	if (!rc)
+		rc = spans_init(&s[1], 2 * n);
 	for (int i = 0; !rc && i < 4; i++) {
 		int planted = i == 1 || i == 2;
 
@@ -238,11 +242,16 @@ static int rate_rows(struct path_run *r, const struct pass *p)
 		if (ns && m == each)
 			x[k++] = (double)m * 1e3 / (double)ns;
 	}
-	if (k)
+	/* few blocks say nothing of a distribution */
+	if (k >= 5)
 		rc = summary_of(x, k, 1, &row->s);
 	if (!rc && z->wall > a->wall) {
-		row->s.mean = (double)p->messages * 1e3 / (double)(z->wall - a->wall);
-		row->s.n = k ? k : 1;
+		double all = (double)p->messages * 1e3 / (double)(z->wall - a->wall);
+
+		if (k >= 5)
+			row->s.mean = all;
+		else
+			summary_one(&row->s, all);
 	}
 	snprintf(row->origin, sizeof(row->origin), "%s", r->c->nic->emulated ? "emulated" : "measured");
 	free(x);

@@ -118,7 +118,7 @@ int spans_delta_rows(const struct spans *planted, const struct spans *base,
 struct row *path_row(struct rows *out, const struct path_conf *c, const char *stage,
 		     const char *metric, const char *unit);
 /* Raw marks, one line a message. */
-void pass_raw(const struct pass *p, FILE *f);
+void pass_raw(const struct path_conf *c, const struct pass *p, FILE *f);
 
 extern const struct probe probe_path;
 

@@ -224,6 +224,8 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 			  c->fault == FAULT_KEY ? "key" : "length");
 	if (c->fault == FAULT_LKEY && (!c->size || c->choice.kind == POST_INLINE))
 		return no(EINVAL, why, len, "fault=lkey: an inline or empty payload has no local key; legal: payload=pointer");
+	if (c->fault == FAULT_LOST_DOORBELL && c->depth > 1)
+		return no(EINVAL, why, len, "fault=lost-doorbell with depth=%u: the next doorbell announces what was lost; legal: depth=1", c->depth);
 	if (c->fault == FAULT_STALE_RECORD && !c->recover_every)
 		return no(EINVAL, why, len, "fault=stale-record needs recover_every=1..: the NIC reads no record otherwise");
 	if (c->fault >= FAULT_GPU_MEMORY && !c->pinned)

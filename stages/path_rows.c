@@ -327,25 +327,35 @@ int spans_delta_rows(const struct spans *p, const struct spans *b, const struct 
 	return rc ? rc : delta_row(p->total, p->n, b->total, b->n, p->block, "total", NULL, NULL, c, out);
 }
 
-void pass_raw(const struct pass *p, FILE *f)
+/* Marks that a message doesn't show are empty cells; so is `polls` where nobody
+ * counted. */
+void pass_raw(const struct path_conf *c, const struct pass *p, FILE *f)
 {
+	struct spans s = { 0 };
+
+	s.intervals = interval_table(SUBMITTER_GPU, &s.table);
 	fprintf(f, "message");
 	for (int k = 0; k < MARKS; k++)
 		if (issuer_slot[k] || nic_slot[k])
 			fprintf(f, ",%s", mark_table[k].name);
 	fprintf(f, ",polls\n");
 	for (uint64_t i = 0; i < p->messages; i++) {
+		uint32_t shown = shown_of(&s, p, i);
+
+		if (!c->nic->completes)
+			shown &= ~(1u << MARK_NOTICED);
 		fprintf(f, "%llu", (unsigned long long)(p->out.first + i));
 		for (int k = 0; k < MARKS; k++) {
 			if (!issuer_slot[k] && !nic_slot[k])
 				continue;
-			if (!(p->all >> k & 1) || (nic_slot[k] && !p->nic_marks))
+			if (!(shown >> k & 1) || (nic_slot[k] && !p->nic_marks))
 				fprintf(f, ",");
 			else
-				fprintf(f, ",%llu", (unsigned long long)(issuer_slot[k] ?
-					p->marks[i * ISSUER_SLOTS + issuer_slot[k] - 1] :
-					p->nic_marks[i * NIC_SLOTS + nic_slot[k] - 1]));
+				fprintf(f, ",%llu", (unsigned long long)mark_of(p, i, k));
 		}
-		fprintf(f, ",%llu\n", (unsigned long long)p->marks[i * ISSUER_SLOTS + IS_POLLS]);
+		if (p->instr == BARE || !c->nic->completes)
+			fprintf(f, ",\n");
+		else
+			fprintf(f, ",%llu\n", (unsigned long long)p->marks[i * ISSUER_SLOTS + IS_POLLS]);
 	}
 }

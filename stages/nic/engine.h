@@ -109,8 +109,8 @@ HD_CALLED int engine_stale_wait(const uint8_t *slot, uint64_t m, uint32_t log_n,
 {
 	for (uint32_t tries = 0; tries < ENGINE_REFETCH; tries++) {
 		st->stale_wqe++;
-		acquire_sys();
-		if (!engine_stale(ld64(slot), m, log_n))
+		/* acquire: the other words are fetched after this one */
+		if (!engine_stale(ld64_acquire(slot), m, log_n))
 			return 1;
 	}
 	return 0;
@@ -526,7 +526,7 @@ HD uint32_t engine_recover(const struct engine *e, struct engine_status *st, uin
 #pragma unroll 1
 #endif
 	for (uint32_t tries = 0; tries < ENGINE_REFETCH; tries++) {
-		rec = dbrec_index(ld32(e->dbrec + DBREC_SEND));
+		rec = dbrec_index(ld32_acquire(e->dbrec + DBREC_SEND));
 		if (e->fault == EF_STALE_RECORD && pi >= e->fault_at && tries < 3)
 			rec = (uint32_t)pi & INDEX_MASK;
 		/* at least as far as the doorbell, at most a ring further */
@@ -534,7 +534,6 @@ HD uint32_t engine_recover(const struct engine *e, struct engine_status *st, uin
 			break;
 		st->stale_record++;
 	}
-	acquire_sys();
 	return rec;
 }
 
@@ -545,10 +544,14 @@ HD_CALLED uint32_t engine_announced(const struct engine *e, struct engine_status
 {
 	uint32_t next = doorbell_next(db), todo;
 
+	if (ctrl_qpn(db) != e->qpn) {
+		st->odd_doorbells++;
+		return 0;
+	}
 	if (e->recover_every && doorbells % e->recover_every == 0)
 		next = engine_recover(e, st, pi, next);
 	todo = (next - (uint32_t)pi) & INDEX_MASK;
-	if (ctrl_qpn(db) != e->qpn || todo > 1u << e->log_n) {
+	if (todo > 1u << e->log_n) {
 		st->odd_doorbells++;
 		return 0;
 	}

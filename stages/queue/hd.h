@@ -164,13 +164,15 @@ HD uint64_t ld64_acquire(const void *p)
 #endif
 }
 
-/* Turns a relaxed load that has been done into an acquire. */
-HD void acquire_sys(void)
+HD uint32_t ld32_acquire(const void *p)
 {
 #ifdef __CUDA_ARCH__
-	asm volatile("fence.acquire.sys;" : : : "memory");
+	uint32_t v;
+
+	asm volatile("ld.acquire.sys.b32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return v;
 #else
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
 #endif
 }
 

@@ -58,8 +58,9 @@ HD uint32_t ctrl_fm_ce_se(uint64_t w) { return be32((uint32_t)w) & 0xff; }
  * its eight little-endian words; all others change the CQE or the payload.
  * ctrl: signature (8..8), the stream bytes (9..10), in fm_ce_se all but
  * CQ_UPDATE (fences order nothing in a NIC that works in order), immediate
- * (12..15). raddr: the reserved word (12..15). What stands behind the last
- * segment, or behind an inline payload, is not read.
+ * (12..15). raddr: the reserved word (12..15), and all of it when the message is
+ * empty. What stands behind the last segment, or behind an inline payload, is not
+ * read. An empty inline segment (DS 3) and none (DS 2) are the same message.
  */
 #define WQE_UNCHECKED_CTRL1 (~(uint64_t)0 & ~((uint64_t)WQE_CQ_UPDATE << 24))
 #define WQE_UNCHECKED_RADDR1 0xffffffff00000000ull
