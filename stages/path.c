@@ -5,7 +5,7 @@
  *   - one that lets the clock's rate settle;
  *   - latency with marks: half of the bare messages, the marked ones, the other
  *     half, so that what looking costs is measured beside what is looked at;
- *   - a plant: unplanted, planted, planted, unplanted, so that drift cancels;
+ *   - a plant: pairs of passes, planted and not, in alternating order;
  *   - a rate: one bare pass (or a marked one, which then drains between blocks).
  */
 #include "harness/err.h"
@@ -188,30 +188,37 @@ static int run_latency(struct path_run *r)
 static int run_plant(struct path_run *r)
 {
 	const struct path_conf *c = r->c;
-	uint64_t n = (c->messages + 1) / 2, warm = (c->warmup + r->mem.block - 1) / r->mem.block * r->mem.block;
-	uint64_t host[2] = { 0, 0 };
+	uint64_t n = (c->messages + PLANT_PAIRS - 1) / PLANT_PAIRS;
+	uint64_t warm = (c->warmup + r->mem.block - 1) / r->mem.block * r->mem.block;
+	double wall[PLANT_PAIRS];
 	struct spans s[2];
 	struct row *row;
 	int rc;
 
 	memset(&s[1], 0, sizeof(s[1]));
-	rc = spans_init(&s[0], 2 * n);
+	rc = spans_init(&s[0], PLANT_PAIRS * n);
 	if (!rc)
-		rc = spans_init(&s[1], 2 * n);
-	for (int i = 0; !rc && i < 4; i++) {
-		int planted = i == 1 || i == 2;
+		rc = spans_init(&s[1], PLANT_PAIRS * n);
+	for (int i = 0; !rc && i < PLANT_PAIRS; i++) {
+		uint64_t host[2] = { 0, 0 };
 
-		rc = span_pass(r, FLEX, planted, n, SEED + (uint64_t)(i > 1), &s[planted], &host[planted], NULL);
+		/* the same random pauses in both; which comes first alternates */
+		for (int k = 0; !rc && k < 2; k++) {
+			int planted = (i + k) & 1;
+
+			rc = span_pass(r, FLEX, planted, n, SEED + (uint64_t)i, &s[planted], &host[planted], NULL);
+		}
+		/* every message was lengthened, those of the warm-up too */
+		wall[i] = ((double)host[1] - (double)host[0]) / (double)(n + warm);
 	}
 	if (!rc)
 		rc = spans_rows(&s[1], c, r->out);
 	if (!rc)
-		rc = spans_delta_rows(&s[1], &s[0], c, r->out);
+		rc = spans_delta_rows(&s[1], &s[0], n, PLANT_PAIRS, c, r->out);
 	if (!rc) {
-		/* every message was lengthened, those of the warm-up too */
 		row = path_row(r->out, c, "-", "plant_wall", "ns");
 		if (row)
-			summary_one(&row->s, ((double)host[1] - (double)host[0]) / (double)(2 * (n + warm)));
+			paired_summary(wall, PLANT_PAIRS, &row->s);
 		rc = row ? 0 : -ENOMEM;
 	}
 	spans_term(&s[0]);

@@ -111,8 +111,11 @@ void spans_term(struct spans *s);
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* A plant is measured in pairs of passes, planted and not, of `each` messages. */
+enum { PLANT_PAIRS = 6 };
+void paired_summary(double *d, int pairs, struct summary *s);
 /* Rows "plant_delta": planted less unplanted, of all that does not need a hop. */
-int spans_delta_rows(const struct spans *planted, const struct spans *base,
+int spans_delta_rows(const struct spans *planted, const struct spans *base, uint64_t each, int pairs,
 		     const struct path_conf *c, struct rows *out);
 /* A row with what all rows of a point share. NULL: out of memory. */
 struct row *path_row(struct rows *out, const struct path_conf *c, const char *stage,

@@ -293,22 +293,56 @@ int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *ou
 	return whole_row("total", &total, c, 1, out);
 }
 
-static int delta_row(const double *a, uint64_t na, const double *b, uint64_t nb, uint32_t block,
+static double mean_of(const double *x, uint64_t n)
+{
+	double sum = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		sum += x[i];
+	return sum / (double)n;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The mean of the pairs' differences, without the highest and the lowest: one
+ * stolen time slice in one pass is no property of a plant. Sorts d. */
+void paired_summary(double *d, int pairs, struct summary *s)
+{
+	qsort(d, (size_t)pairs, sizeof(*d), by_size);
+	if (pairs < 4) {
+		summary_of(d, (size_t)pairs, 1, s);
+		return;
+	}
+	summary_of(d + 1, (size_t)pairs - 2, 1, s);
+	s->n = (uint64_t)pairs;
+	s->min = d[0];
+	s->max = d[pairs - 1];
+}
+
+/* Each pair is `each` messages of either series. */
+static int delta_row(const double *planted, const double *base, uint64_t each, int pairs,
 		     const char *stage, const char *from, const char *to, const struct path_conf *c, struct rows *out)
 {
 	struct row *r = path_row(out, c, stage, "plant_delta", "ns");
-	int rc;
+	double d[PLANT_PAIRS];
 
 	if (!r)
 		return -ENOMEM;
 	if (from)
 		snprintf(r->interval, sizeof(r->interval), "%s-%s", from, to);
-	rc = diff_of(a, na, b, nb, block, &r->s.mean, &r->s.ci_lo, &r->s.ci_hi);
-	r->s.n = na;
-	return rc;
+	for (int i = 0; i < pairs; i++)
+		d[i] = mean_of(planted + (uint64_t)i * each, each) - mean_of(base + (uint64_t)i * each, each);
+	paired_summary(d, pairs, &r->s);
+	return 0;
 }
 
-int spans_delta_rows(const struct spans *p, const struct spans *b, const struct path_conf *c, struct rows *out)
+int spans_delta_rows(const struct spans *p, const struct spans *b, uint64_t each, int pairs,
+		     const struct path_conf *c, struct rows *out)
 {
 	int rc;
 
@@ -317,14 +351,14 @@ int spans_delta_rows(const struct spans *p, const struct spans *b, const struct 
 
 		if (interval_is_hop(t))
 			continue;
-		rc = delta_row(p->interval[k], p->n, b->interval[k], b->n, p->block, stage_names[t->stage],
+		rc = delta_row(p->interval[k], b->interval[k], each, pairs, stage_names[t->stage],
 			       mark_table[t->from].name, mark_table[t->to].name, c, out);
 		if (rc)
 			return rc;
 	}
-	rc = delta_row(p->stage[STAGE_CROSSING], p->n, b->stage[STAGE_CROSSING], b->n, p->block,
+	rc = delta_row(p->stage[STAGE_CROSSING], b->stage[STAGE_CROSSING], each, pairs,
 		       stage_names[STAGE_CROSSING], NULL, NULL, c, out);
-	return rc ? rc : delta_row(p->total, p->n, b->total, b->n, p->block, "total", NULL, NULL, c, out);
+	return rc ? rc : delta_row(p->total, b->total, each, pairs, "total", NULL, NULL, c, out);
 }
 
 /* Marks that a message doesn't show are empty cells; so is `polls` where nobody
