@@ -377,10 +377,10 @@ static int path_run(const struct point *pt, struct rows *out)
 	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
 	if ((rc = pin_self(c.cpu)))
 		return rc;
-	if (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu)))
-		return rc;
 	cuda_inject(c.fault == FAULT_GPU_MEMORY ? INJECT_MEMORY : c.fault == FAULT_GPU_STICKY ? INJECT_STICKY :
 		    c.fault == FAULT_GPU_LOST ? INJECT_LOST : INJECT_NONE);
+	if (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu)))
+		return rc;
 	rc = path_mem_init(&r.mem, &c);
 	if (!rc)
 		rc = settle(&r);

@@ -44,11 +44,12 @@ struct responder { uint64_t seq, span, spans; struct clock_pair begin; };
 
 HD uint32_t pp_answer_flag(const struct pingpong *p, struct responder *r)
 {
-	uint64_t v = ld64_acquire(p->there);
+	uint64_t v = ld64_poll(p->there);
 	uint64_t t;
 
 	if (v == r->seq)
 		return 0;
+	polled();
 	t = ticks(p->gettime); /* the branch has waited for v */
 	st64(pp_back(p, v), v);
 	r->span += (ticks(p->gettime) - t);
@@ -70,8 +71,9 @@ HD uint32_t pp_answer_line(const struct pingpong *p, struct responder *r)
 {
 	uint64_t off = (r->seq & (p->entries - 1)) * PP_LINE;
 
-	if (ld64_acquire(p->there + off + 56) != r->seq + 1)
+	if (ld64_poll(p->there + off + 56) != r->seq + 1)
 		return 0;
+	polled();
 	r->seq++;
 	pp_store_line(p->back + off, r->seq);
 	return 1;
@@ -93,11 +95,12 @@ HD uint64_t pp_flag(const struct pingpong *p, struct pinger *s, uint64_t v)
 	t0 = ticks(p->gettime);
 	if (s->dither_ticks)
 		wait_ticks(random_below(&s->rnd, s->dither_ticks), p->gettime);
-	while (ld64_acquire(at) != v) {
+	while (ld64_poll(at) != v) {
 		if (wait_over(&wait, p->wait_ns))
 			return 0;
 		relax_cpu();
 	}
+	polled();
 	t1 = ticks(p->gettime);
 	s->polls += wait.polls + 1;
 	t1 -= t0;
@@ -149,7 +152,7 @@ HD void pp_lines(const struct pingpong *p)
 		while (posted < end && posted - done + p->batch <= p->depth)
 			for (uint32_t i = 0; i < p->batch; i++, posted++)
 				pp_store_line(p->there + (posted & mask) * PP_LINE, posted + 1);
-		while (ld64_acquire(p->back + (done & mask) * PP_LINE + 56) != done + 1) {
+		while (ld64_poll(p->back + (done & mask) * PP_LINE + 56) != done + 1) {
 			if (wait_over(&wait, p->wait_ns)) {
 				p->out->status = ISSUE_TIMEOUT;
 				p->out->done = done;
@@ -157,6 +160,7 @@ HD void pp_lines(const struct pingpong *p)
 			}
 			relax_cpu();
 		}
+		polled();
 		if (done == p->warmup)
 			p->pairs[0] = clock_pair_read(p->gettime);
 		done++;

@@ -316,6 +316,7 @@ HD uint64_t issuer_reap(struct issuer *s, const int kind, const int instr)
 			return ISSUE_TIMEOUT;
 		relax_cpu();
 	}
+	polled();
 	plant(&s->k, MARK_NOTICED, instr);
 	if (instr != BARE || a->record) {
 		uint64_t t = ticks(a->sink.gettime); /* the loop has ended on w7: it is here */

@@ -8,8 +8,8 @@
  * an error the queue flushes: every later WQE ends with syndrome 0x05.
  *
  * Steps, and why each order stands there:
- *   1. the doorbell is loaded with acquire: what its writer released is visible
- *      when it has changed, the WQE above all;
+ *   1. the doorbell is polled relaxed and acquired when it has changed: what its
+ *      writer released is visible then, the WQE above all;
  *   2. the WQE is fetched as eight relaxed words; an index of an earlier lap is
  *      a stale fetch (the writer ordered too little): counted, fetched again;
  *   3. keys and page entries are loaded as early as their addresses are known,
@@ -566,13 +566,14 @@ HD_CALLED uint32_t engine_announced(const struct engine *e, struct engine_status
 HD uint32_t engine_poll(const struct engine *e, struct engine_state *s, struct engine_job *j,
 			struct coop c, const int instr)
 {
-	uint64_t db = ld64_acquire(e->db), t_seen = 0;
+	uint64_t db = ld64_poll(e->db), t_seen = 0;
 	uint32_t todo = 1;
 
 	if (db == s->db)
 		return 0;
 	if (instr == FLEX && e->fault == EF_DEAD && s->pi >= e->fault_at)
 		return 0;
+	polled();
 	plant(&s->k, MARK_SEEN, instr);
 	if (instr != BARE)
 		t_seen = ticks(e->sink->gettime); /* the branch has waited for db */

@@ -164,6 +164,28 @@ HD uint64_t ld64_acquire(const void *p)
 #endif
 }
 
+/*
+ * A poll: relaxed while it waits, and polled() once when it has seen what it
+ * waited for, which makes an acquire of it. On a GPU the acquire empties the L1
+ * (CCTL.IVALL) and would double the poll's period; on a CPU every load of a poll
+ * acquires anyway.
+ */
+HD uint64_t ld64_poll(const void *p)
+{
+#ifdef __CUDA_ARCH__
+	return ld64(p);
+#else
+	return ld64_acquire(p);
+#endif
+}
+
+HD void polled(void)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("fence.acquire.sys;" : : : "memory");
+#endif
+}
+
 HD uint32_t ld32_acquire(const void *p)
 {
 #ifdef __CUDA_ARCH__

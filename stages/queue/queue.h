@@ -254,12 +254,12 @@ HD uint64_t ring_prepare(const struct queue *q, uint64_t pi, const int ord, cons
 
 /* ---- completion ---- */
 
-/* Looks at the next CQE once. 0: not yet. Otherwise its last word; the body may
- * be read. */
+/* Looks at the next CQE once. 0: not yet. Otherwise its last word; after polled()
+ * its body and the payload may be read. */
 HD uint64_t queue_poll(const struct queue *q, const struct queue_state *s)
 {
 	const uint8_t *p = q->cq + (uint64_t)((uint32_t)s->polled & ((1u << q->log_ncqe) - 1)) * CQE_SIZE;
-	uint64_t w7 = ld64_acquire(p + 56);
+	uint64_t w7 = ld64_poll(p + 56);
 
 	return cqe_valid(w7, s->polled, q->log_ncqe) ? w7 : 0;
 }
