@@ -167,21 +167,10 @@ HD void plant_after(const struct sink *k, const struct sink_conf *c, int mark, u
 	plant(k, mark, instr);
 }
 
-/* ticks that part two waits of the calibration, as the path parts them */
-enum { PLANTER_GAP = 512 };
-
-HD void planter_gap(int gettime)
-{
-	uint64_t t0 = ticks(gettime);
-
-	while (ticks(gettime) - t0 < PLANTER_GAP)
-		;
-}
-
 /* Finds out what a wait lasts beyond what it accounts for (reading the clock
- * first and last), by the clock that times it: waits for nothing with a gap after
- * each, less the gaps alone. Back to back, reading the clock would wait for
- * itself. */
+ * first and last), by the clock that times it: waits for nothing, each behind a
+ * mark as in the path, less the marks alone. (A mark on a CPU is a fence: without
+ * it the waits would overlap.) */
 HD void planter_begin(struct planter *p, const struct sink_conf *c)
 {
 	const struct sink k = { 0, 0, 0, 1, p };
@@ -194,7 +183,7 @@ HD void planter_begin(struct planter *p, const struct sink_conf *c)
 	p->late = 0;
 	p->cost = 0;
 #ifdef __CUDA_ARCH__
-#pragma unroll 1
+#pragma unroll 8
 #endif
 	for (int i = -64; i < 256; i++) {
 		if (i == 0) { /* the first ones fetch the code */
@@ -203,14 +192,14 @@ HD void planter_begin(struct planter *p, const struct sink_conf *c)
 			t0 = wall_ticks_ns();
 		}
 		plant(&k, 0, FLEX);
-		planter_gap(c->gettime);
+		ticks(c->gettime);
 	}
 	t1 = wall_ticks_ns();
 #ifdef __CUDA_ARCH__
-#pragma unroll 1
+#pragma unroll 8
 #endif
 	for (int i = 0; i < 256; i++)
-		planter_gap(c->gettime);
+		ticks(c->gettime);
 	t2 = wall_ticks_ns();
 	/* debt and late are now what was accounted for as waited */
 	p->cost = (int32_t)(((int64_t)(t1 - t0) - (int64_t)(t2 - t1) + p->debt[0] - p->late) / 256);
