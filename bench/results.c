@@ -89,6 +89,20 @@ static json_t *run_json(const struct results *r, const struct machine *m)
 	return j;
 }
 
+/* Nothing has run yet: what was made is taken away, so that it can be tried again. */
+static void results_undo(const struct results *r)
+{
+	static const char *const made[] = { "run.json", "plan.csv" };
+	char path[4200];
+
+	for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+		snprintf(path, sizeof path, "%s/%s", r->dir, made[i]);
+		unlink(path);
+	}
+	rmdir(r->points_dir);
+	rmdir(r->dir);
+}
+
 int results_open(struct results *r, const struct plan *p, const struct machine *m,
 		 const struct options *o)
 {
@@ -105,14 +119,21 @@ int results_open(struct results *r, const struct plan *p, const struct machine *
 		return fs_fail(ENAMETOOLONG, "-o: %zu characters are too many", strlen(o->dir));
 	snprintf(r->points_dir, sizeof r->points_dir, "%s/points", r->dir);
 	err = dir_prepare(r->dir, 1);
-	if (!err)
-		err = dir_prepare(r->points_dir, 0);
 	if (err)
 		return err;
+	err = dir_prepare(r->points_dir, 0);
+	if (err) {
+		results_undo(r);
+		return err;
+	}
 	r->points = json_object();
 	r->run = run_json(r, m);
 	err = json_write(r->dir, "run.json", r->run);
-	return err ? err : plan_write(p, r->dir);
+	if (!err)
+		err = plan_write(p, r->dir);
+	if (err)
+		results_undo(r);
+	return err;
 }
 
 /* A variable's value, "-" where the probe doesn't read it. */
@@ -182,8 +203,9 @@ int results_point(struct results *r, int point, int rep, int seq, uint64_t t_sta
 
 void results_raw_path(const struct results *r, int point, int rep, int finished, char *buf, size_t len)
 {
-	snprintf(buf, len, "%s/%s.%d.samples.%s", r->points_dir, r->plan->point[point].pt.id, rep,
-		 finished ? "csv" : "tmp");
+	/* hidden until it is whole, as every other file */
+	snprintf(buf, len, "%s/%s%s.%d.samples.%s", r->points_dir, finished ? "" : ".",
+		 r->plan->point[point].pt.id, rep, finished ? "csv" : "tmp");
 }
 
 int results_raw_done(struct results *r, int point, int rep, int ok)

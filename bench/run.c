@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -20,22 +21,34 @@ static const char help[] =
 	"  -o DIR         where results go (results/<UTC time>-<host>); must be empty or new\n"
 	"  --repeat N     repetitions, each in fresh processes (1)\n"
 	"  --seed N       of the order of points (from the time; recorded)\n"
-	"  --raw          also samples.csv: every mark of every message\n"
+	"  --raw          also samples.csv: the marks of every message (not of plants and bare rates)\n"
 	"  --dry-run      print the points and stop; writes nothing\n"
 	"  --timeout S    seconds that a point may take, instead of what its probe says\n"
 	"  --cross        several lists make a grid\n";
+
+/* A file that can be read to its end: a pipe might never have one. */
+static int is_config(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
 
 /* A config by name: as a path, then among the shipped ones. */
 static int config_find(const char *word, char *path, size_t len)
 {
 	char dir[2048];
 
+	if (!*word)
+		return fs_fail(EINVAL, "an empty argument (legal: CONFIG.ini, NAME=VALUE, options)");
 	snprintf(path, len, "%s", word);
-	if (!access(path, F_OK))
+	if (is_config(path))
 		return 0;
+	if (!access(path, F_OK))
+		return fs_fail(EINVAL, "%s: no regular file (legal: CONFIG.ini, NAME=VALUE, options)", word);
 	if (word[0] != '/' && !configs_dir(dir, sizeof dir)) {
 		snprintf(path, len, "%s/%s", dir, word);
-		if (!access(path, F_OK))
+		if (is_config(path))
 			return 0;
 		return fs_fail(ENOENT, "%s: no such config, neither here nor in %s "
 			       "(legal: CONFIG.ini, NAME=VALUE, options)", word, dir);

@@ -74,7 +74,7 @@ int service_stop(struct service *s, double patience_s)
 {
 	__atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
 	if (await(&s->ended, patience_s))
-		return fs_fail(ETIMEDOUT, "%s: its thread did not stop in %.0f s", s->name, patience_s);
+		return fs_fail(EBUSY, "%s: its thread did not stop in %.0f s", s->name, patience_s);
 	pthread_join(s->thread, NULL);
 	free(s);
 	return 0;

@@ -17,7 +17,7 @@ int service_stopping(const struct service *s);
  */
 int service_start(struct service **s, const char *name, int cpu, void (*fn)(struct service *, void *),
 		  void *arg, double patience_s);
-/* Stops, joins, frees. -ETIMEDOUT when the thread would not end in time: then
+/* Stops, joins, frees. -EBUSY when the thread would not end in time: then
  * it is left alone, and so must be its `arg`. */
 int service_stop(struct service *s, double patience_s);
 

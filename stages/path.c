@@ -195,6 +195,8 @@ static int run_plant(struct path_run *r)
 	struct row *row;
 	int rc;
 
+	if (r->out->raw)
+		fs_note("no raw samples of a planted point: it is a dozen passes");
 	memset(&s[1], 0, sizeof(s[1]));
 	rc = spans_init(&s[0], PLANT_PAIRS * n);
 	if (!rc)
@@ -255,10 +257,13 @@ static int rate_rows(struct path_run *r, const struct pass *p)
 	if (!rc && z->wall > a->wall) {
 		double all = (double)p->messages * 1e3 / (double)(z->wall - a->wall);
 
-		if (k >= 5)
+		if (k >= 5) { /* over all messages; the blocks say how far it is known */
+			row->s.ci_lo += all - row->s.mean;
+			row->s.ci_hi += all - row->s.mean;
 			row->s.mean = all;
-		else
+		} else {
 			summary_one(&row->s, all);
+		}
 	}
 	snprintf(row->origin, sizeof(row->origin), "%s", r->c->nic->emulated ? "emulated" : "measured");
 	free(x);
@@ -275,6 +280,12 @@ static int run_rate(struct path_run *r)
 	rc = do_pass(r, &p);
 	if (!rc)
 		rc = rate_rows(r, &p);
+	if (!rc && r->out->raw) {
+		if (instr != BARE)
+			pass_raw(r->c, &p, r->out->raw);
+		else
+			fs_note("no raw samples of a rate with marks=outer: it keeps none");
+	}
 	if (!rc && instr != BARE && !(rc = spans_init(&s, p.messages))) {
 		if (!(rc = spans_add(&s, &r->mem, r->c, &p)))
 			rc = spans_rows(&s, r->c, r->out);
@@ -306,15 +317,24 @@ static int stale_rows(struct path_run *r)
 	return 0;
 }
 
+static void flag_row(struct row *row, const char *code, const char *why)
+{
+	if (row->status != FS_OK)
+		return;
+	row->status = FS_FLAGGED;
+	snprintf(row->reason_code, sizeof(row->reason_code), "%s", code);
+	snprintf(row->reason, sizeof(row->reason), "%s", why);
+}
+
+void unsettled_flag(struct row *r)
+{
+	flag_row(r, "unsettled", "the GPU's clock was still changing its rate when the warm-up had to end");
+}
+
 static void flag(struct rows *out, const char *code, const char *why)
 {
-	for (size_t i = 0; i < out->n; i++) {
-		if (out->row[i].status != FS_OK)
-			continue;
-		out->row[i].status = FS_FLAGGED;
-		snprintf(out->row[i].reason_code, sizeof(out->row[i].reason_code), "%s", code);
-		snprintf(out->row[i].reason, sizeof(out->row[i].reason), "%s", why);
-	}
+	for (size_t i = 0; i < out->n; i++)
+		flag_row(&out->row[i], code, why);
 }
 
 static void flags(struct path_run *r)
@@ -326,8 +346,14 @@ static void flags(struct path_run *r)
 			 (unsigned long long)r->stale_wqe, (unsigned long long)r->wrong, (unsigned long long)r->messages);
 		flag(r->out, "stale", why);
 	}
-	if (r->unsettled)
-		flag(r->out, "unsettled", "the GPU's clock was still changing its rate when the warm-up had to end");
+	if (r->c->fault == FAULT_SLOW_NIC)
+		flag(r->out, "fault", "fault=slow-nic: the NIC waits 100 us in every message of the second half");
+	if (r->c->choice.mode == DBM_RING_RECORD_RING && r->c->metric == METRIC_LATENCY && r->c->nic->completes)
+		for (size_t i = 0; i < r->out->n; i++)
+			if (!strcmp(r->out->row[i].stage, stage_names[STAGE_CROSSING]))
+				flag_row(&r->out->row[i], "early-ring", "the NIC may start at the first ring, before `rung`: this is a lower bound");
+	for (size_t i = 0; r->unsettled && i < r->out->n; i++)
+		unsettled_flag(&r->out->row[i]);
 }
 
 static void found(struct path_run *r)
@@ -391,7 +417,8 @@ static int path_run(const struct point *pt, struct rows *out)
 		rc = stale_rows(&r);
 	found(&r);
 	flags(&r);
-	path_mem_term(&r.mem);
+	if (rc != -EBUSY) /* else an agent would not stop and still uses it */
+		path_mem_term(&r.mem);
 	return rc;
 }
 

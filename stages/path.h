@@ -120,6 +120,8 @@ int spans_delta_rows(const struct spans *planted, const struct spans *base, uint
 /* A row with what all rows of a point share. NULL: out of memory. */
 struct row *path_row(struct rows *out, const struct path_conf *c, const char *stage,
 		     const char *metric, const char *unit);
+/* Flags a row of a GPU whose clock's rate was still moving when it had to start. */
+void unsettled_flag(struct row *r);
 /* Raw marks, one line a message. */
 void pass_raw(const struct path_conf *c, const struct pass *p, FILE *f);
 

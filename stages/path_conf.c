@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PLANT_S = 60 };                /* that planted waits may take in a point */
 enum { BIG = 64 << 10 };              /* payloads above have fewer messages by default */
 #define SLOT_BYTES (64ull << 20)      /* payload memory of each side, if it can be */
 
@@ -213,6 +214,20 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 	}
 	if ((c->plant[0] >= 0 || c->plant[1] >= 0) && (c->metric != METRIC_LATENCY || c->marks != MARKS_ALL))
 		return no(EINVAL, why, len, "plant needs metric=latency and marks=all: the bare code has no place for it");
+	for (int i = 0; i < 2; i++) {
+		const char *v = i ? "untold" : "plant";
+		double s = (double)c->plant_ns[i] * 1e-9 * (double)(c->messages + PLANT_PAIRS * (c->warmup + 128));
+
+		if (c->plant[i] < 0)
+			continue;
+		if (c->depth > 1)
+			return no(EINVAL, why, len, "%s with depth=%u: a wait lengthens its neighbours too; legal: depth=1", v, c->depth);
+		if (c->plant[i] == MARK_RUNG && c->choice.mode == DBM_RING_RECORD_RING)
+			return no(EINVAL, why, len, "%s=rung with doorbell=ring-record-ring: the NIC has been rung before; legal: record-ring or ring", v);
+		if (s > PLANT_S)
+			return no(EINVAL, why, len, "%s=%s:%u with %llu messages waits for %.0f s in all; legal: at most %d s, by fewer messages or a shorter wait",
+				  v, mark_table[c->plant[i]].name, c->plant_ns[i], (unsigned long long)c->messages, s, PLANT_S);
+	}
 	if (c->fault == FAULT_NONE)
 		return 0;
 	if (c->marks == MARKS_OUTER || c->metric == METRIC_RATE)
@@ -253,8 +268,10 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 	fit = fit ? 1ull << (63 - __builtin_clzll(fit)) : 1;
 	c->slots = pow2_at_least(c->depth > 64 ? c->depth : 64);
 	c->check = fs_word(pt, "check");
+	/* a check inside the loop would be part of a rate */
 	if (c->check == CHECK_AUTO)
-		c->check = c->metric == METRIC_RATE && pow2_at_least(c->messages) <= fit ? CHECK_END : CHECK_EACH;
+		c->check = c->metric != METRIC_RATE ? CHECK_EACH :
+			   pow2_at_least(c->messages) <= fit ? CHECK_END : CHECK_NONE;
 	if (c->check == CHECK_END) {
 		if (pow2_at_least(c->messages) > fit)
 			return no(EINVAL, why, len, "check=end with %llu messages of %u B: each needs a slot of its own, %llu fit; legal: check=each, or fewer messages",
@@ -273,8 +290,8 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 	if (c->marks != MARKS_OUTER && c->depth > 1024)
 		return no(EINVAL, why, len, "depth=%u with marks=%s: a block of marks holds at most 1024 messages under way; legal: marks=outer, or depth=1..1024",
 			  c->depth, c->marks == MARKS_ALL ? "all" : "rotate");
-	if (c->metric == METRIC_LATENCY && c->messages > 4000000)
-		return no(EINVAL, why, len, "messages=%llu with metric=latency: every message's marks are kept; legal: 1..4000000",
+	if ((c->metric == METRIC_LATENCY || c->marks != MARKS_OUTER) && c->messages > 4000000)
+		return no(EINVAL, why, len, "messages=%llu with metric=latency or marks=all: every message's marks are kept; legal: 1..4000000, or metric=rate with marks=outer",
 			  (unsigned long long)c->messages);
 	return 0;
 }
@@ -295,6 +312,10 @@ static int resolve_cpus(const struct point *pt, struct path_conf *c, char *why, 
 		if (k == n)
 			return no(ENODEV, why, len, "%s=%d: this process may not run there", v, cpu);
 	}
+	/* two agents that take turns on one CPU measure the scheduler */
+	if (c->issuer_gpu < 0 && c->nic->completes && !c->nic->on_gpu && c->cpu == c->nic_cpu)
+		return n > 1 ? no(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", c->cpu) :
+			       no(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", c->cpu);
 	return 0;
 }
 

@@ -267,6 +267,10 @@ static int verdict(const struct path_conf *c, const struct pass *p)
 	if (strcmp(c->order_class, "unsafe") && p->nic.stale_wqe)
 		return fs_fail(EBADMSG, "%llu stale WQE fetches in a point whose order is %s",
 			       (unsigned long long)p->nic.stale_wqe, c->order_class);
+	/* after a recovery the doorbell may have been overtaken; else none is odd */
+	if (strcmp(c->order_class, "unsafe") && p->nic.odd_doorbells && !c->recover_every)
+		return fs_fail(EBADMSG, "%llu doorbells that announce nothing: foreign, or out of range",
+			       (unsigned long long)p->nic.odd_doorbells);
 	/* between the first ring and the record, a record behind is legal */
 	if (strcmp(c->order_class, "unsafe") && p->nic.stale_record && c->choice.mode != DBM_RING_RECORD_RING)
 		return fs_fail(EBADMSG, "%llu stale doorbell records in a point whose order is %s",

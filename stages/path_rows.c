@@ -193,6 +193,7 @@ static void rotate_stages(const struct spans *s, struct summary iv[], struct sum
 			  const struct summary *total, struct summary *submit)
 {
 	double mean[STAGES] = { 0 }, var[STAGES] = { 0 }, own = 0, own_var = 0, sub = 0, sub_var = 0;
+	uint64_t n[STAGES] = { 0 }, sub_n = 0;
 
 	for (int k = 0; k < s->intervals; k++) {
 		double h = (iv[k].ci_hi - iv[k].ci_lo) / 2;
@@ -201,24 +202,27 @@ static void rotate_stages(const struct spans *s, struct summary iv[], struct sum
 			continue;
 		mean[s->table[k].stage] += iv[k].mean;
 		var[s->table[k].stage] += h * h;
+		n[s->table[k].stage] = iv[k].n;
 		own += iv[k].mean;
 		own_var += h * h;
 		if (mark_table[s->table[k].to].agent == AGENT_ISSUER) {
+			sub_n = iv[k].n;
 			sub += iv[k].mean;
 			sub_var += h * h;
 		}
 	}
+	n[STAGE_CROSSING] = total->n;
 	mean[STAGE_CROSSING] = total->mean - own;
 	var[STAGE_CROSSING] = own_var + (total->ci_hi - total->ci_lo) * (total->ci_hi - total->ci_lo) / 4;
 	for (int k = 0; k < STAGES; k++) {
 		summary_none(&stage[k]);
-		stage[k].n = total->n;
+		stage[k].n = n[k];
 		stage[k].mean = mean[k];
 		stage[k].ci_lo = mean[k] - sqrt(var[k]);
 		stage[k].ci_hi = mean[k] + sqrt(var[k]);
 	}
 	summary_none(submit);
-	submit->n = total->n;
+	submit->n = sub_n;
 	submit->mean = sub;
 	submit->ci_lo = sub - sqrt(sub_var);
 	submit->ci_hi = sub + sqrt(sub_var);

@@ -68,7 +68,7 @@ const struct var fs_vars[] = {
 	{ .name = "fault", .unit = "", .words = JOIN("" FS_FAULTS(FAULT2)), NO_NUMBERS, .def = "none",
 	  .help = "what goes wrong in the middle of the measured messages" },
 	{ .name = "check", .unit = "", .words = "auto|each|end|none", NO_NUMBERS, .def = "auto",
-	  .help = "payload checks: each message as soon as it is noticed, all at the end, or none; auto: each for latency, end for rate where every message has a slot" },
+	  .help = "payload checks: each message as soon as it is noticed, all at the end, or none; auto: each for latency; for a rate end where every message has a slot of its own, else none" },
 	{ .name = "messages", .unit = "", .words = "auto", NUMBERS(1, 100000000), .def = "auto",
 	  .help = "measured messages; auto: 10,000 (100,000 for a rate), fewer above 64 KiB" },
 	{ .name = "warmup", .unit = "", .words = "auto", NUMBERS(0, 1000000), .def = "auto",

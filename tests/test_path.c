@@ -66,6 +66,9 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 	/* with ordering=none even stale fetches are legal, if they are said */
 	int may_flag = !strcmp(c->order_class, "unsafe");
 
+	/* rung before `rung`: the crossing is a lower bound, and says so */
+	may_flag |= c->choice.mode == DBM_RING_RECORD_RING && !strcmp(r->stage, "crossing");
+
 	if (r->status != FS_OK && !(r->status == FS_FLAGGED && may_flag && *r->reason))
 		return "its status";
 	if (!word_of(r->stage, "|issue|crossing|translation|handoff|completion|queueing|total|submit|-|"))
@@ -80,7 +83,7 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 		return "it has no number";
 	/* (a rate is over all messages, its distribution over whole blocks) */
 	if (!strcmp(r->metric, "rate"))
-		return s->mean > 0 ? NULL : "it is no rate";
+		return s->mean > 0 && !(s->ci_lo > s->mean) && !(s->ci_hi < s->mean) ? NULL : "it is no rate, or outside its interval";
 	if (!isnan(s->min) && (s->min > s->p50 + 1e-9 || s->p50 > s->max + 1e-9 || s->mean < s->min - 1e-6 || s->mean > s->max + 1e-6))
 		return "min, median, mean and max are not in order";
 	if (!isnan(s->ci_lo) && (s->ci_lo > s->mean + 1e-6 || s->ci_hi < s->mean - 1e-6))

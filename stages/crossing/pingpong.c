@@ -30,6 +30,10 @@ static int pp_check(const struct point *pt, const struct machine *m, char *why, 
 		snprintf(why, len, "nic=null: nobody answers; legal: nic=soft or nic=peer");
 		return -EINVAL;
 	}
+	if (!rc && c.metric == METRIC_RATE && c.messages < 1000) {
+		snprintf(why, len, "messages=%llu: a rate of lines needs some; legal: messages=1000..", (unsigned long long)c.messages);
+		return -EINVAL;
+	}
 	return rc;
 }
 
@@ -160,6 +164,8 @@ static int pp_rows(const struct pp_mem *m, const struct path_conf *c, struct row
 		summary_one(&r->s, far_ns);
 		r->s.n = far_out.spans;
 	}
+	for (i = 0; near_out.unsettled && i < out->n; i++)
+		unsettled_flag(&out->row[i]);
 out:
 	free(x);
 	free(ns);
@@ -171,11 +177,15 @@ out:
 static int pp_measure(const struct path_conf *c, const struct pingpong *near_, const struct pingpong *far_)
 {
 	int rate = c->metric == METRIC_RATE, rc, rc2 = 0;
-	struct cpu_side cpu = { *far_, rate, NULL };
+	struct cpu_side *cpu = calloc(1, sizeof(*cpu)); /* not freed while its thread may use it */
 	struct pingpong_gpu *gpu = NULL;
 
+	if (!cpu)
+		return fs_fail(ENOMEM, "no memory for the responder");
+	cpu->p = *far_;
+	cpu->rate = rate;
 	rc = c->nic->on_gpu ? pingpong_gpu_respond(far_, rate, c->nic_gpu, PATIENCE_S, &gpu) :
-			      service_start(&cpu.service, "pingpong", c->nic_cpu, pp_serve, &cpu, PATIENCE_S);
+			      service_start(&cpu->service, "pingpong", c->nic_cpu, pp_serve, cpu, PATIENCE_S);
 	if (rc)
 		return rc;
 	if (c->issuer_gpu >= 0)
@@ -184,8 +194,10 @@ static int pp_measure(const struct path_conf *c, const struct pingpong *near_, c
 		pp_lines(near_);
 	else
 		pp_flags(near_);
-	rc2 = c->nic->on_gpu ? pingpong_gpu_stop(gpu, PATIENCE_S) : service_stop(cpu.service, PATIENCE_S);
-	return rc ? rc : rc2;
+	rc2 = c->nic->on_gpu ? pingpong_gpu_stop(gpu, PATIENCE_S) : service_stop(cpu->service, PATIENCE_S);
+	if (rc2 != -EBUSY)
+		free(cpu);
+	return rc2 == -EBUSY || !rc ? rc2 : rc;
 }
 
 static int pp_run(const struct point *pt, struct rows *out)
@@ -208,7 +220,8 @@ static int pp_run(const struct point *pt, struct rows *out)
 		rc = pp_measure(&c, &near_, &far_);
 	if (!rc)
 		rc = pp_rows(&m, &c, out);
-	pp_term(&m);
+	if (rc != -EBUSY)
+		pp_term(&m);
 	return rc;
 }
 

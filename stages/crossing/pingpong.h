@@ -26,6 +26,7 @@ struct pingpong {
 struct pingpong_out {
 	uint64_t status;             /* enum issue_status */
 	uint64_t first, done;
+	uint64_t unsettled;          /* 1: the clock's rate was still moving */
 	uint64_t span_ticks, spans;  /* the responder's own time, from seen to stored */
 	struct clock_pair begin, end; /* the responder's */
 	uint64_t smid;
@@ -117,13 +118,17 @@ HD void pp_flags(const struct pingpong *p)
 
 	p->out->status = ISSUE_OK;
 	for (;;) {
-		if (end == ~(uint64_t)0 && v % 128 == 0 && v >= p->warmup &&
-		    (!p->settle || settled(&g, clock_pair_read(p->gettime)))) {
-			if (s.polls)
-				s.dither_ticks = (uint32_t)((float)s.poll_ticks / (float)s.polls);
-			p->out->first = v;
-			end = v + p->messages;
-			p->pairs[0] = clock_pair_read(p->gettime);
+		if (end == ~(uint64_t)0 && v % 128 == 0 && v >= p->warmup) {
+			int calm = p->settle ? settled(&g, clock_pair_read(p->gettime)) : 1;
+
+			if (calm) {
+				if (s.polls)
+					s.dither_ticks = (uint32_t)((float)s.poll_ticks / (float)s.polls);
+				p->out->unsettled = calm < 0;
+				p->out->first = v;
+				end = v + p->messages;
+				p->pairs[0] = clock_pair_read(p->gettime);
+			}
 		}
 		if (v == end)
 			break;

@@ -54,7 +54,7 @@ static int floor_rows(const struct floor_mem *m, const struct path_conf *c, stru
 {
 	uint64_t *x = malloc(c->messages * 8);
 	double *ns = malloc(c->messages * sizeof(*ns)), rate;
-	struct clock_pair p[2];
+	struct clock_pair p[3];
 	struct row *r;
 	int rc;
 
@@ -69,6 +69,8 @@ static int floor_rows(const struct floor_mem *m, const struct path_conf *c, stru
 		ns[i] = (double)x[i] * rate;
 	r = path_row(out, c, "submit", "floor", "ns");
 	rc = r ? summary_of(ns, c->messages, 128, &r->s) : -ENOMEM;
+	if (r && p[2].ticks) /* the word behind the pairs */
+		unsettled_flag(r);
 out:
 	free(x);
 	free(ns);

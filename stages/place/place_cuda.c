@@ -250,7 +250,7 @@ int gpu_wait(void *stream, double patience_s, const char *what)
 
 	while ((e = cudaStreamQuery((cudaStream_t)stream)) == cudaErrorNotReady) {
 		if (deadline_over(until))
-			return fs_fail(ETIMEDOUT, "%s did not end in %.0f s", what, patience_s);
+			return fs_fail(EBUSY, "%s did not end in %.0f s", what, patience_s);
 		nanosleep(&nap, NULL);
 	}
 	return gpu_error(e, what);
