@@ -14,11 +14,12 @@
 #define COLUMNS (STAGES + 1)
 #define FIGURES 24
 
-struct figure { char what[96], unit[12]; double sum; int n; };
+struct figure { char what[96], unit[12]; double sum; int n, emulated; };
 
 struct line {
 	double sum[COLUMNS];
 	int n[COLUMNS];
+	int emulated[COLUMNS];          /* holds spans of a stand-in */
 	struct figure figure[FIGURES];
 	int nfigures, more;             /* `more` rows found no place */
 	enum fs_status status;          /* the worst */
@@ -81,6 +82,7 @@ static void figure_add(struct line *l, const struct row *r)
 		snprintf(l->figure[i].what, sizeof l->figure[i].what, "%s", what);
 		snprintf(l->figure[i].unit, sizeof l->figure[i].unit, "%s", r->unit);
 	}
+	l->figure[i].emulated |= !strcmp(r->origin, "emulated");
 	l->figure[i].sum += r->s.mean;
 	l->figure[i].n++;
 }
@@ -104,6 +106,7 @@ void table_rows(void *arg, int point, int rep, const struct rows *rs)
 		if (r->status == FS_FAILED || r->status == FS_SKIPPED || isnan(r->s.mean))
 			continue;
 		if (c >= 0) {
+			l->emulated[c] |= !strcmp(r->origin, "emulated");
 			l->sum[c] += r->s.mean;
 			l->n[c]++;
 		} else
@@ -116,12 +119,14 @@ static void print_cell(FILE *f, const struct line *l, int c)
 	double total = l->n[TOTAL] ? l->sum[TOTAL] / l->n[TOTAL] : NAN;
 	double mean = l->n[c] ? l->sum[c] / l->n[c] : NAN;
 
+	char mark = l->emulated[c] ? '*' : ' ';
+
 	if (isnan(mean))
-		fprintf(f, " %15s", "");
+		fprintf(f, " %16s", "");
 	else if (c == TOTAL || !(total > 0))
-		fprintf(f, " %10.1f", mean);
+		fprintf(f, " %10.1f%c", mean, mark);
 	else
-		fprintf(f, " %9.1f %3.0f %%", mean, 100 * mean / total);
+		fprintf(f, " %9.1f%c %3.0f %%", mean, mark, 100 * mean / total);
 }
 
 static void print_line(FILE *f, const struct plan *p, const struct plan_row *pr, const struct line *l)
@@ -140,8 +145,8 @@ static void print_line(FILE *f, const struct plan *p, const struct plan_row *pr,
 	if (has_total)
 		return;
 	for (int i = 0; i < l->nfigures; i++)
-		fprintf(f, "    %-44s %12.2f %s\n", l->figure[i].what, l->figure[i].sum / l->figure[i].n,
-			l->figure[i].unit);
+		fprintf(f, "    %-44s %12.2f %s%s\n", l->figure[i].what, l->figure[i].sum / l->figure[i].n,
+			l->figure[i].unit, l->figure[i].emulated ? " (emulated)" : "");
 	if (l->more)
 		fprintf(f, "    and %d rows more in summary.csv\n", l->more);
 }
@@ -165,14 +170,16 @@ void table_print(const struct table *t, FILE *f)
 		fprintf(f, "%s (probe %s%s)\n", p->exp[e].title ? p->exp[e].title : p->exp[e].name,
 			p->exp[e].probe ? p->exp[e].probe : "path", totals ? "; means in ns and share of total" : "");
 		if (totals) {
-			fprintf(f, "  %-20s %-12s %10s", varied[0] ? varied : "-", "point", "total");
+			fprintf(f, "  %-20s %-12s %10s ", varied[0] ? varied : "-", "point", "total");
 			for (int s = 0; s < STAGES; s++)
-				fprintf(f, " %15s", stage_names[s]);
+				fprintf(f, " %16s", stage_names[s]);
 			fputc('\n', f);
 		}
 		for (int k = 0; k < p->nrows; k++)
 			if (p->row[k].experiment == e)
 				print_line(f, p, &p->row[k], &t->line[p->row[k].point]);
+		if (totals)
+			fprintf(f, "  * holds spans of a software NIC: emulated\n");
 		fputc('\n', f);
 	}
 }

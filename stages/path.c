@@ -364,6 +364,9 @@ static void found(struct path_run *r)
 	const struct path_conf *c = r->c;
 	char name[32];
 
+	/* what posting costs depends on it, and nothing else of the point shows it */
+	if (!c->nic->completes)
+		fs_note("nic=null: the doorbell lives in the memory of %s", place_name(c->place[OBJ_DB], name, sizeof(name)));
 	for (int i = OBJ_QUEUE; i < OBJECTS; i++)
 		rows_found(r->out, objects[i], "%s", place_name(c->place[i], name, sizeof(name)));
 	rows_found(r->out, "payload", "%s", kinds[c->choice.kind]);

@@ -29,7 +29,7 @@ HD int engine_stale(uint64_t w0, uint64_t m, uint32_t log_n)
 
 /* After a fetch that found something else: waits, bounded, while the slot shows an
  * earlier lap. 1: it is worth fetching again. Called, as is all that is seldom
- * done: a jump over its code would cost the usual path an instruction fetch. */
+ * done: the usual path would have to jump over its code. */
 HD_CALLED int engine_stale_wait(const uint8_t *slot, uint64_t m, uint32_t log_n, struct engine_status *st)
 {
 	for (uint32_t tries = 0; tries < ENGINE_REFETCH; tries++) {

@@ -305,9 +305,8 @@ HD void engine_end(const struct engine *e, struct engine_state *s, uint64_t m, c
 }
 
 /*
- * One message. The usual inline write runs straight through: on a GPU a jump over
- * code that is not run costs some 150 cycles, since it leaves what has been
- * fetched ahead. So the end stands twice.
+ * One message. The usual inline write runs straight through: on a GPU every jump
+ * over code that is not run costs tens of cycles. So the end stands twice.
  */
 HD void engine_one(const struct engine *e, struct engine_state *s, struct engine_job *j,
 		   struct coop c, uint64_t t_seen, const int instr)
