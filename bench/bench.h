@@ -17,11 +17,30 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The program as it was called, for a line that can be typed again (main.c). */
+extern const char *fs_program;
+
 /* ---- commands: argv[0] is the command's own name ---- */
 int cmd_run(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_serve(int argc, char **argv);  /* the child's side, not for users */
+
+/* ---- commands.c ---- */
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	unsigned accepts;        /* ACCEPT_ bits */
+	const char *usage;       /* behind "fivestage NAME" */
+	const char *brief;       /* in the list of commands; NULL: not for users */
+	const char *text;        /* paragraphs of --help and the man page */
+	const char *words;       /* what completes a word: names, or "configs"; NULL */
+};
+extern const struct command fs_commands[]; /* ends with a row whose name is NULL */
+const struct command *command_find(const char *name); /* NULL */
+/* What each exit code means; ends with a row without words. */
+struct exit_row { int code; const char *words; };
+extern const struct exit_row fs_exits[];
 
 /* ---- options.c: one grammar for all commands, options in any order ---- */
 enum {
@@ -30,25 +49,39 @@ enum {
 	ACCEPT_MARKDOWN = 512,
 	ACCEPT_WORDS = 1024,      /* arguments that are neither option nor NAME=VALUE */
 	ACCEPT_SETTINGS = 2048,   /* NAME=VALUE */
+	ACCEPT_RESUME = 4096,
 };
 #define REPEAT_MAX 10000
 
+struct option_row {
+	const char *name, *value;   /* value: what stands behind it in --help; NULL: a flag */
+	unsigned accept;            /* the one bit by which commands take it */
+	const char *help;
+	long long lo, hi;           /* of a number */
+	const char *fill;           /* what completes the value: "directory", "mark"; NULL */
+};
+extern const struct option_row fs_options[]; /* ends with a row whose name is NULL */
+
+struct resume;
 struct options {
 	int argc;                 /* as typed, for run.json */
 	char **argv;
 	const char *dir;          /* NULL: default_dir() */
 	int repeat;
 	uint64_t seed;
-	int raw, dry_run, cross, markdown;
+	int raw, dry_run, cross, markdown, resume;
+	unsigned given;           /* ACCEPT_ bits of the options that were typed */
+	struct resume *from;      /* resume.c; NULL: a fresh run */
 	double timeout_s;         /* 0: what each probe says */
 	long long ns;             /* 0: by issuer */
 	const char *untold;
 	char **words; int nwords;         /* pointers into argv */
 	char **settings; int nsettings;
 };
-/* -1: go on; else the exit code (0 after --help). `help` is printed whole. */
-int options_parse(struct options *o, int argc, char **argv, unsigned accepts, const char *help);
+/* By the row of the command argv[0]. -1: go on; else the exit code (0 after --help). */
+int options_parse(struct options *o, int argc, char **argv);
 void options_free(struct options *o);
+void help_print(const struct command *cmd, FILE *f);
 
 /* ---- where.c: places in the file system ---- */
 /* Directory of the shipped configs; -ENOENT with a reason that names where it
@@ -77,6 +110,8 @@ struct crew {
 	unsigned long long uses;
 	long peak_kb;        /* see crew_peak_kb */
 };
+/* Processes that one repetition starts for the points that `wanted` says (npoints). */
+int crew_groups(const struct plan *p, const unsigned char *wanted);
 void crew_init(struct crew *c);
 int crew_get(struct crew *c, const struct point *pt, struct member **m);
 void crew_drop(struct member *m, double grace_s, char *how, size_t len);
@@ -87,9 +122,10 @@ long crew_peak_kb(struct crew *c);
 /* A short-lived child looks at the machine. If it can't, *m has no GPU and says why. */
 void crew_scout(struct machine *m);
 
-/* Set by SIGINT and SIGTERM after stop_install(). */
+/* The signal that asked for the end (SIGINT, SIGTERM, SIGHUP), or 0. */
 void stop_install(void);
 int stop_wanted(void);
+int stop_exit(void);     /* the exit code then: 128 and the signal, as a shell has it */
 
 /* child_recv in slices, so that a stop is seen within a fraction of a second.
  * 0, -EINTR when stopped, or as child_recv. */
@@ -103,11 +139,16 @@ struct results {
 	json_t *run;         /* run.json */
 	json_t *points;      /* its member "points" */
 	long children_kb;    /* their peak of resident memory */
+	const unsigned char *stands;  /* results_open */
+	int lock;            /* held while the directory is written */
 };
-/* Directory, plan.csv and the first run.json. -errno with a reason; -EEXIST,
+/* Directory, plan.csv and the first run.json; or that of o->from, in which the
+ * points and repetitions of `stands` (npoints * repeat) are kept. -errno with a reason; -EEXIST,
  * -EACCES ... before anything is written when the directory is refused. */
 int results_open(struct results *r, const struct plan *p, const struct machine *m,
-		 const struct options *o);
+		 const struct options *o, const unsigned char *stands);
+/* Of a complete run that was killed at its very end: what it had no time to remove. */
+void results_tidy(struct results *r, const struct plan *p, const struct options *o);
 /* Rows of one point and repetition, one copy for each experiment it stands in. */
 int results_point(struct results *r, int point, int rep, int seq, uint64_t t_start,
 		  const struct rows *rs, json_t *found);
@@ -130,6 +171,10 @@ struct hooks {
  * that was used is put into `dir`. */
 int conduct(struct plan *p, const struct machine *m, const struct options *o,
 	    const struct hooks *h, char *dir, size_t len);
+/* dryrun.c: the points, how many, how long. `start_s`: what starting a child took. */
+int dry_run(const struct plan *p, const struct options *o, double start_s);
+/* estimate.c: what one repetition of a point takes, less starting its child: a guess. */
+double point_estimate_s(const struct point *pt);
 double point_patience_s(const struct point *pt, const struct options *o);
 
 /* ---- table.c: the plain table on stdout ---- */

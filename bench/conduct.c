@@ -3,9 +3,10 @@
  * A plan is run: repetition by repetition, each with fresh children, in the
  * plan's shuffled order. Every point ends as rows in a file: its own, one
  * `skipped` row, or rows that all say `failed` with the reason. What fails is
- * that point alone; the others go on.
+ * that point alone; the others go on. In a directory that is resumed, points that
+ * stand are read instead of run, all but those that failed.
  */
-#include "bench/bench.h"
+#include "bench/resume.h"
 #include "harness/clock.h"
 #include "harness/progress.h"
 #include <errno.h>
@@ -26,7 +27,8 @@ struct conduct {
 	struct crew crew;
 	struct progress progress;
 	struct tally tally;
-	int seq;
+	int seq, done;           /* the last place in the order; points that stand by now */
+	unsigned char *stands;   /* results_open */
 };
 
 /* How one point ended, as far as its rows don't say. */
@@ -141,6 +143,9 @@ static int measure(struct conduct *c, int point, int rep, struct rows *rs, json_
 	}
 	if (!err && !e->err)
 		return 0;
+	/* Who ends us may have ended the child first: that is no failure of the point. */
+	if (err == -EPIPE && stop_wanted())
+		err = -EINTR;
 	crew_drop(m, err == -EPIPE ? 1.0 : 0, how, sizeof how);
 	if (err == -ETIMEDOUT)
 		end_with(e, err, "timeout", "no end within %g s; the child was killed", patience);
@@ -181,18 +186,8 @@ static int mark_rows(struct rows *rs, enum fs_status status, const char *code, c
 
 static void count(struct tally *t, const struct rows *rs, const struct ending *e)
 {
-	enum fs_status worst = FS_OK;
+	enum fs_status worst = rows_worst(rs);
 
-	for (size_t i = 0; i < rs->n; i++) {
-		enum fs_status s = rs->row[i].status;
-
-		if (s == FS_FAILED || (s == FS_SKIPPED && worst != FS_FAILED) ||
-		    (s == FS_FLAGGED && worst == FS_OK))
-			worst = s;
-	}
-	/* One row of many that was skipped doesn't make the point a skipped one. */
-	if (worst == FS_SKIPPED && rs->n > 1)
-		worst = FS_FLAGGED;
 	t->ok += worst == FS_OK;
 	t->flagged += worst == FS_FLAGGED;
 	t->skipped += worst == FS_SKIPPED;
@@ -228,6 +223,7 @@ static int point_run(struct conduct *c, int point, int rep)
 	if (!err)
 		err = results_point(&c->res, point, rep, ++c->seq, t_start, &rs, found);
 	if (!err) {
+		c->done++;
 		count(&c->tally, &rs, &e);
 		if (c->hooks->rows)
 			c->hooks->rows(c->hooks->arg, point, rep, &rs);
@@ -246,8 +242,14 @@ static int all_points(struct conduct *c)
 
 	for (int rep = 1; rep <= c->opt->repeat && !err; rep++) {
 		plan_order(c->plan, c->opt->seed, rep);
-		for (int k = 0; k < c->plan->npoints && !err; k++)
-			err = stop_wanted() ? -EINTR : point_run(c, c->plan->order[k], rep);
+		for (int k = 0; k < c->plan->npoints && !err; k++) {
+			int point = c->plan->order[k];
+
+			if (stop_wanted())
+				err = -EINTR;
+			else if (!c->stands[point * c->opt->repeat + rep - 1])
+				err = point_run(c, point, rep);
+		}
 		crew_end(&c->crew, err ? 0 : 0.5);
 	}
 	return err;
@@ -262,33 +264,85 @@ static int exit_of(const struct tally *t)
 	return t->ok || t->flagged ? FS_EXIT_OK : FS_EXIT_SKIPPED;
 }
 
+/* One that stands counts as if it had just been measured. */
+static void stands(void *arg, int point, int rep, const struct rows *rs)
+{
+	static const struct ending none;
+	struct conduct *c = arg;
+
+	c->done++;
+	count(&c->tally, rs, &none);
+	if (c->hooks->rows)
+		c->hooks->rows(c->hooks->arg, point, rep, rs);
+}
+
+/* ---- the run ---- */
+
+/* ---- the run ---- */
+
+static void say_how_it_stopped(const struct conduct *c, int err, const char *how_far)
+{
+	const struct command *cmd = command_find(c->opt->argv[0]);
+	char line[4096];
+
+	if (err == -EINTR)
+		fs_note("interrupted after %s; finished points are in %s", how_far, c->res.points_dir);
+	if (cmd && (cmd->accepts & ACCEPT_RESUME))
+		fs_note("to go on: %s", resume_command(c->res.dir, line, sizeof line));
+}
+
+static int run_all(struct conduct *c, const struct machine *m)
+{
+	int total = c->plan->npoints * c->opt->repeat, code, err;
+	char how_far[128];
+
+	err = results_open(&c->res, c->plan, m, c->opt, c->stands);
+	if (err)
+		return FS_EXIT_REFUSED;
+	if (!c->opt->dir)
+		fs_note("results go to %s", c->res.dir);
+	progress_begin(&c->progress, total - c->done);
+	err = all_points(c);
+	progress_end(&c->progress);
+	code = err == -EINTR ? stop_exit() : err ? FS_EXIT_FAILED : exit_of(&c->tally);
+	if (!err && c->hooks->conclude)
+		code = c->hooks->conclude(c->hooks->arg, code);
+	snprintf(how_far, sizeof how_far, "%d of %d: %d ok, %d flagged, %d failed, %d skipped",
+		 c->done, total, c->tally.ok, c->tally.flagged, c->tally.failed, c->tally.skipped);
+	c->res.children_kb = c->crew.peak_kb;
+	if (results_close(&c->res, !err, how_far, code) && !err)
+		code = FS_EXIT_FAILED;
+	if (err)
+		say_how_it_stopped(c, err, how_far);
+	return code;
+}
+
 int conduct(struct plan *p, const struct machine *m, const struct options *o,
 	    const struct hooks *h, char *dir, size_t len)
 {
-	struct conduct c = { .plan = p, .opt = o, .hooks = h };
-	int total = p->npoints * o->repeat, err, code;
-	char how_far[128];
+	struct conduct c = { .plan = p, .opt = o, .hooks = h, .res.lock = -1 };
+	int code = FS_EXIT_REFUSED;
 
 	crew_init(&c.crew);
-	err = results_open(&c.res, p, m, o);
-	snprintf(dir, len, "%s", c.res.dir);
-	if (err) {
-		results_free(&c.res);
-		return FS_EXIT_REFUSED;
+	c.stands = calloc((size_t)p->npoints * (size_t)o->repeat + 1, 1);
+	snprintf(dir, len, "%s", o->dir ? o->dir : "");
+	if (!c.stands)
+		fs_fail(ENOMEM, "out of memory");
+	else if (!standing_read(p, o, c.stands, &c.seq, stands, &c)) {
+		if (o->from && o->from->run)
+			fs_note("%s: %d points and repetitions stand, %d failed and %d missing ones %s", o->dir,
+				o->from->kept, o->from->failed, o->from->missing, o->from->failed + o->from->missing ?
+				"are measured now" : "are left: nothing is measured");
+		/* What is whole stays as it is, to the byte. */
+		if (o->from && o->from->complete && c.done == p->npoints * o->repeat) {
+			results_tidy(&c.res, p, o);
+			code = exit_of(&c.tally);
+		} else
+			code = run_all(&c, m);
 	}
-	progress_begin(&c.progress, total);
-	err = all_points(&c);
-	progress_end(&c.progress);
-	code = err == -EINTR ? 130 : err ? FS_EXIT_FAILED : exit_of(&c.tally);
-	if (!err && h->conclude)
-		code = h->conclude(h->arg, code);
-	snprintf(how_far, sizeof how_far, "%d of %d: %d ok, %d flagged, %d failed, %d skipped",
-		 c.seq, total, c.tally.ok, c.tally.flagged, c.tally.failed, c.tally.skipped);
-	if (err == -EINTR)
-		fs_note("interrupted after %s; finished points are in %s", how_far, c.res.points_dir);
-	c.res.children_kb = c.crew.peak_kb;
-	if (results_close(&c.res, !err, how_far, code) && !err)
-		code = FS_EXIT_FAILED;
+	if (c.res.dir[0])
+		snprintf(dir, len, "%s", c.res.dir);
 	results_free(&c.res);
+	free(c.stands);
 	return code;
 }

@@ -20,23 +20,34 @@ static volatile sig_atomic_t stopped;
 
 static void stop_handler(int sig)
 {
-	(void)sig;
-	stopped = 1;
+	/* The first one stops in good order, a second one at once: whatever is being
+	 * written has no name yet, and children die with us. */
+	if (stopped) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+	}
+	stopped = sig;
 }
 
 void stop_install(void)
 {
-	struct sigaction sa = { .sa_handler = stop_handler };
+	struct sigaction sa = { .sa_handler = stop_handler }, was;
 
-	/* The first one stops in good order, a second one at once. */
-	sa.sa_flags = (int)SA_RESETHAND;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
+	/* nohup has it ignored, and means it */
+	if (!sigaction(SIGHUP, NULL, &was) && was.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &sa, NULL);
 }
 
 int stop_wanted(void)
 {
 	return stopped;
+}
+
+int stop_exit(void)
+{
+	return 128 + stopped;
 }
 
 static void key_of(const struct point *pt, char *key, size_t len)
@@ -53,6 +64,25 @@ static void key_of(const struct point *pt, char *key, size_t len)
 		n += (size_t)snprintf(key + n, len - n, "%s ",
 				      fs_var_format(&fs_vars[v], &pt->val[v], text, sizeof text));
 	}
+}
+
+int crew_groups(const struct plan *p, const unsigned char *wanted)
+{
+	char (*keys)[sizeof ((struct member *)0)->key] = calloc((size_t)p->npoints + 1, sizeof *keys);
+	int n = 0;
+
+	for (int i = 0; keys && i < p->npoints; i++) {
+		int k = 0;
+
+		if (!wanted[i])
+			continue;
+		key_of(&p->point[i].pt, keys[n], sizeof keys[n]);
+		while (strcmp(keys[k], keys[n]))
+			k++;
+		n += k == n;
+	}
+	free(keys);
+	return n;
 }
 
 void crew_init(struct crew *c)
@@ -133,6 +163,10 @@ void crew_drop(struct member *m, double grace_s, char *how, size_t len)
 void crew_end(struct crew *c, double grace_s)
 {
 	crew_peak_kb(c);
+	/* All at once: one by one their ends would add up (a driver may take long). */
+	for (int i = 0; i < CREW_MAX; i++)
+		if (c->member[i].child.pid > 0)
+			child_hang_up(&c->member[i].child, grace_s <= 0);
 	for (int i = 0; i < CREW_MAX; i++)
 		if (c->member[i].child.pid > 0)
 			crew_drop(&c->member[i], grace_s, NULL, 0);

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-	"fivestage list [variables|probes|nics|stages|configs] [--markdown]\n"
-	"\n"
-	"Prints what there is; all of it without an argument. --markdown: `variables` as\n"
-	"the table of the README.\n";
-
 /* Which probes read a variable: "path, floor". */
 static const char *readers(const char *var, char *buf, size_t len)
 {
@@ -178,7 +172,7 @@ static const struct { const char *name; int (*list)(const struct options *o); } 
 int cmd_list(int argc, char **argv)
 {
 	struct options o;
-	int code = options_parse(&o, argc, argv, ACCEPT_MARKDOWN | ACCEPT_WORDS, help);
+	int code = options_parse(&o, argc, argv);
 
 	if (code < 0 && o.markdown && (o.nwords != 1 || strcmp(o.words[0], "variables"))) {
 		fs_fail(EINVAL, "list: --markdown goes with `variables`");

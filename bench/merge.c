@@ -84,11 +84,56 @@ static int merge_one(struct outfile *o, char **header, const char *path, const c
 	return err ? err : same;
 }
 
+/*
+ * samples.csv of an earlier end: its parts are gone, so what stands is copied
+ * from it. It is in the plan's order, as is the new one: one pass does.
+ */
+struct old { FILE *f; char *line; size_t cap; int held; /* a line that wasn't taken yet */ };
+
+static void old_open(struct old *o, const struct results *r, char **header, FILE *to)
+{
+	static const char first[] = "point,rep,";
+	char path[4096];
+
+	memset(o, 0, sizeof *o);
+	snprintf(path, sizeof path, "%s/samples.csv", r->dir);
+	o->f = fopen(path, "re");
+	if (!o->f)
+		return;
+	if (getline(&o->line, &o->cap, o->f) > 0 && !strncmp(o->line, first, sizeof first - 1)) {
+		*header = strdup(o->line + sizeof first - 1);
+		fputs(o->line, to);
+	}
+	o->held = getline(&o->line, &o->cap, o->f) > 0;
+}
+
+/* Moves past the lines that begin with `prefix`; writes them to `to` if it isn't NULL. */
+static int old_take(struct old *o, const char *prefix, FILE *to)
+{
+	int taken = 0;
+
+	while (o->held && !strncmp(o->line, prefix, strlen(prefix))) {
+		if (to && fputs(o->line, to) < 0)
+			return -EIO;
+		taken = 1;
+		o->held = getline(&o->line, &o->cap, o->f) > 0;
+	}
+	return to ? taken : 0;
+}
+
+static void old_close(struct old *o)
+{
+	free(o->line);
+	if (o->f)
+		fclose(o->f);
+}
+
 static int merge_samples(struct results *r)
 {
 	int n = r->plan->npoints * r->opt->repeat, err;
 	char *merged = calloc((size_t)n + 1, 1), *header = NULL, path[4096];
 	struct outfile o;
+	struct old old;
 
 	if (!merged)
 		return fs_fail(ENOMEM, "out of memory");
@@ -97,6 +142,7 @@ static int merge_samples(struct results *r)
 		free(merged);
 		return err;
 	}
+	old_open(&old, r, &header, o.f);
 	for (int k = 0; k < n && err >= 0; k++) {
 		int i = k / r->opt->repeat, rep = 1 + k % r->opt->repeat;
 		char prefix[64];
@@ -105,7 +151,11 @@ static int merge_samples(struct results *r)
 		snprintf(prefix, sizeof prefix, "%s,%d,", r->plan->point[i].pt.id, rep);
 		err = merge_one(&o, &header, path, prefix);
 		merged[k] = err == 1;
+		/* A part is newer; and of a point that ran again nothing old is left. */
+		if (err >= 0)
+			err = old_take(&old, prefix, err == 0 && r->stands[k] ? o.f : NULL);
 	}
+	old_close(&old);
 	if (err >= 0 && header)
 		err = outfile_commit(&o);
 	else /* no probe of this plan had samples: then there is no file */

@@ -3,28 +3,13 @@
  * `fivestage run`: options and config files become a plan, the plan is checked
  * against the machine, and only then is anything written or run.
  */
-#include "bench/bench.h"
+#include "bench/resume.h"
+#include "harness/clock.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char help[] =
-	"fivestage run [CONFIG.ini ...] [OPTIONS] [NAME=VALUE[,VALUE...]]...\n"
-	"\n"
-	"Measures the points of the configs, or of the settings; without either, those of\n"
-	"the shipped default.ini. A config is looked for as it is named and then among the\n"
-	"shipped ones (`fivestage list configs`). NAME=V1,V2 varies that variable, also as\n"
-	"8..1M*2 or 1..8+1; probe=NAME chooses what is measured.\n"
-	"\n"
-	"  -o DIR         where results go (results/<UTC time>-<host>); must be empty or new\n"
-	"  --repeat N     repetitions, each in fresh processes (1)\n"
-	"  --seed N       of the order of points (from the time; recorded)\n"
-	"  --raw          also samples.csv: the marks of every message (not of plants and bare rates)\n"
-	"  --dry-run      print the points and stop; writes nothing\n"
-	"  --timeout S    seconds that a point may take, instead of what its probe says\n"
-	"  --cross        several lists make a grid\n";
 
 /* A file that can be read to its end: a pipe might never have one. */
 static int is_config(const char *path)
@@ -77,37 +62,6 @@ static int plan_make(struct plan *p, const struct options *o)
 	return err || !o->nsettings ? err : plan_cli(p, o->settings, o->nsettings, o->cross);
 }
 
-static void dry_run(const struct plan *p, const struct options *o)
-{
-	double seconds = 0;
-	int skipped = 0;
-
-	for (int i = 0; i < p->npoints; i++) {
-		const struct plan_point *pp = &p->point[i];
-		char text[512];
-
-		fs_point_text(&pp->pt, text, sizeof text);
-		printf("%s  %-10s %s\n", pp->pt.id, pp->pt.probe->name, text[0] ? text : "all defaults");
-		for (int k = 0; k < p->nrows; k++)
-			if (p->row[k].point == i) {
-				const struct plan_row *r = &p->row[k];
-
-				printf("              in %s", p->exp[r->experiment].name);
-				if (r->varied[0] && strcmp(r->varied, "-"))
-					printf(" as %s=%s", r->varied, r->value);
-				putchar('\n');
-			}
-		if (pp->skipped) {
-			printf("              skipped: %s\n", pp->why);
-			skipped++;
-		} else
-			seconds += point_patience_s(&pp->pt, o);
-	}
-	printf("%d point%s, %d of them skipped; %d repetition%s; at most %.0f s by the probes' patience\n",
-	       p->npoints, p->npoints == 1 ? "" : "s", skipped, o->repeat, o->repeat == 1 ? "" : "s",
-	       seconds * o->repeat);
-}
-
 static int measure(struct plan *p, const struct machine *m, const struct options *o)
 {
 	struct table *t = table_new(p);
@@ -131,30 +85,40 @@ static int measure(struct plan *p, const struct machine *m, const struct options
 int cmd_run(int argc, char **argv)
 {
 	struct options o;
+	struct resume u;
 	struct machine m;
 	struct plan p;
-	int code = options_parse(&o, argc, argv,
-				 ACCEPT_DIR | ACCEPT_REPEAT | ACCEPT_SEED | ACCEPT_RAW | ACCEPT_DRY_RUN |
-				 ACCEPT_TIMEOUT | ACCEPT_CROSS | ACCEPT_WORDS | ACCEPT_SETTINGS, help);
+	uint64_t t0 = 0;
+	int code = options_parse(&o, argc, argv);
 
+	memset(&u, 0, sizeof u);
+	u.lock = -1;
 	plan_init(&p);
+	if (code < 0 && o.resume) {
+		code = resume_open(&u, &o);
+		o.from = &u;
+	}
 	if (code < 0 && plan_make(&p, &o))
 		code = FS_EXIT_USAGE;
 	if (code < 0) {
 		stop_install();
+		t0 = mono_ns();
 		crew_scout(&m);
+		t0 = mono_ns() - t0;
 		if (stop_wanted())
-			code = 130;
+			code = stop_exit();
 		else if (plan_expand(&p, &m))
 			code = FS_EXIT_USAGE;
 	}
+	if (code < 0 && o.resume && resume_check(&u, &o, &p, &m))
+		code = FS_EXIT_REFUSED;
 	if (code < 0 && o.dry_run) {
-		dry_run(&p, &o);
-		code = FS_EXIT_OK;
+		code = dry_run(&p, &o, (double)t0 * 1e-9);
 	}
 	if (code < 0)
 		code = measure(&p, &m, &o);
 	plan_free(&p);
 	options_free(&o);
+	resume_close(&u);
 	return code;
 }

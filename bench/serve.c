@@ -7,13 +7,11 @@
  *       any number of {"row":{}}, then {"found":{}}, then
  *       {"done":0 | -errno,"reason":"..."}
  *
- * Ends when the parent closes the pipe. Signals from the terminal are the
- * parent's business: it ends us.
+ * Ends when the parent closes the pipe, and dies with the parent (harness/child.c).
  */
 #include "bench/bench.h"
 #include "stages/suite.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +113,6 @@ int cmd_serve(int argc, char **argv)
 	(void)argv;
 	if (argc != 1)
 		return FS_EXIT_USAGE;
-	signal(SIGINT, SIG_IGN);
 	while (!err && !(err = child_up_recv(&msg))) {
 		const char *op = json_string_value(json_object_get(msg, "op"));
 

@@ -15,21 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-	"fivestage validate [OPTIONS] [NAME=VALUE]...\n"
-	"\n"
-	"Plants a known wait at each mark of the issuer and the NIC in turn, and checks that\n"
-	"it comes back in its own interval, in size, and nowhere else. Settings are those of\n"
-	"the probe path; without any: nic=soft, and issuer=gpu where there is a GPU, else cpu.\n"
-	"Exit code 6 when anything is off.\n"
-	"\n"
-	"  -o DIR            where results go (results/<UTC time>-<host>): validate.csv and the\n"
-	"                    files of a run\n"
-	"  --ns NS           the wait (500 with a GPU issuer, 5000 with a CPU)\n"
-	"  --untold MARK:NS  negative control: a second wait that the checker isn't told of;\n"
-	"                    validation must then fail\n"
-	"  --repeat N, --seed N, --timeout S   as for run\n";
-
 /* Room for settings of ours beside the user's. */
 #define OURS 6
 
@@ -161,16 +146,14 @@ int cmd_validate(int argc, char **argv)
 	struct options o;
 	struct machine m;
 	struct plan p;
-	int cpu = 0, code = options_parse(&o, argc, argv,
-					  ACCEPT_DIR | ACCEPT_REPEAT | ACCEPT_SEED | ACCEPT_TIMEOUT |
-					  ACCEPT_NS | ACCEPT_UNTOLD | ACCEPT_SETTINGS, help);
+	int cpu = 0, code = options_parse(&o, argc, argv);
 
 	plan_init(&p);
 	if (code < 0) {
 		stop_install();
 		crew_scout(&m);
 		if (stop_wanted())
-			code = 130;
+			code = stop_exit();
 		else if (plan_make(&p, &o, &m, &cpu) || plan_expand(&p, &m))
 			code = FS_EXIT_USAGE;
 	}

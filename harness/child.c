@@ -105,6 +105,11 @@ static void child_become(int in, int out, int failed, pid_t parent, char *const 
 	    dup2(out, CHILD_OUT) < 0 || dup3(failed, CHILD_EXEC, O_CLOEXEC) < 0)
 		_exit(126);
 	close_from(CHILD_EXEC + 1);
+	/* A terminal or a batch system signals the whole group: how a run ends is
+	 * the parent's business, which ends us. exec keeps what is ignored. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execve("/proc/self/exe", argv, env);
@@ -336,6 +341,16 @@ static int reap(pid_t pid, uint64_t deadline, int *status)
 		if (pause.tv_nsec < 10000000)
 			pause.tv_nsec *= 2;
 	}
+}
+
+void child_hang_up(struct child *c, int at_once)
+{
+	if (c->pid <= 0)
+		return;
+	if (at_once)
+		kill(c->pid, SIGKILL);
+	else
+		shutdown(c->to, SHUT_WR);
 }
 
 void child_end(struct child *c, double grace_s, char *how, size_t len)

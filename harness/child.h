@@ -20,13 +20,17 @@ struct child {
 
 /* Starts /proc/self/exe with argv (argv[0] is ours). Sets
  * CUDA_MODULE_LOADING=EAGER in the child's environment. The child dies with
- * the parent (PR_SET_PDEATHSIG). stdin is /dev/null, stdout goes to stderr. */
+ * the parent (PR_SET_PDEATHSIG) and ignores SIGINT, SIGTERM and SIGHUP. stdin is
+ * /dev/null, stdout goes to stderr. */
 int child_start(struct child *c, char *const argv[]);
 /* -EPIPE when it is gone. */
 int child_send(struct child *c, const json_t *msg);
 /* Next message; waits at most timeout_s. New reference in *msg. 0; -ETIMEDOUT;
  * -EPIPE when the child has ended (child_end says how); -EPROTO not JSON. */
 int child_recv(struct child *c, double timeout_s, json_t **msg);
+/* Tells it to end and doesn't wait: closes the pipe to it, or kills it. child_end
+ * must follow. */
+void child_hang_up(struct child *c, int at_once);
 /* Closes the pipes, waits grace_s, then kills and reaps. Writes how it ended
  * in words: "exit 0", "signal 11 (Segmentation fault)", "killed after 5 s". */
 void child_end(struct child *c, double grace_s, char *how, size_t len);

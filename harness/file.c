@@ -22,12 +22,9 @@
 
 #include "harness/err.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The directory part of a path, with its slash: length, 0 for none. */
@@ -145,75 +142,4 @@ int json_write(const char *dir, const char *name, const json_t *j)
 	}
 	fputc('\n', o.f);
 	return outfile_commit(&o); /* sees the stream's error */
-}
-
-/* ---- directories ---- */
-
-static int make_dirs(const char *path)
-{
-	char part[4096];
-	struct stat st;
-	size_t len = strlen(path);
-
-	if (!len || len >= sizeof(part))
-		return fs_fail(len ? ENAMETOOLONG : EINVAL, "\"%.80s\": not the path of a directory",
-			       path);
-	memcpy(part, path, len + 1);
-	for (size_t i = 1; i <= len; i++) {
-		char c = part[i];
-
-		if (c != '/' && c != '\0')
-			continue;
-		part[i] = '\0';
-		/* What stands already may refuse mkdir with any of several
-		 * errors (a read-only mount, automounts): ask afterwards. */
-		if (mkdir(part, 0777)) {
-			int err = errno;
-
-			if (stat(part, &st))
-				return fs_fail(err, "%s: can't create: %s", part, strerror(err));
-			if (!S_ISDIR(st.st_mode))
-				return fs_fail(ENOTDIR, "%s: not a directory", part);
-		}
-		part[i] = c;
-	}
-	return 0;
-}
-
-static int check_empty(const char *path)
-{
-	struct dirent *e;
-	int rc = 0;
-	DIR *d = opendir(path);
-
-	if (!d)
-		return fs_fail(errno, "%s: can't read: %s", path, strerror(errno));
-	while (!rc && (errno = 0, e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			rc = fs_fail(EEXIST, "%s: not empty (there is %s)", path, e->d_name);
-	if (!rc && errno)
-		rc = fs_fail(errno, "%s: can't read: %s", path, strerror(errno));
-	closedir(d);
-	return rc;
-}
-
-int dir_prepare(const char *path, int must_be_empty)
-{
-	char probe[4096 + 32];
-	int fd, rc;
-
-	rc = make_dirs(path);
-	if (!rc && must_be_empty)
-		rc = check_empty(path);
-	if (rc)
-		return rc;
-	/* By doing it: modes say nothing to root, nor about read-only mounts. */
-	snprintf(probe, sizeof(probe), "%s/.writable.XXXXXX", path);
-	fd = mkostemp(probe, O_CLOEXEC);
-	if (fd < 0)
-		return fs_fail(errno, "%s: can't be written: %s", path, strerror(errno));
-	close(fd);
-	if (unlink(probe))
-		return fs_fail(errno, "%s: can't remove a file there: %s", path, strerror(errno));
-	return 0;
 }

@@ -46,8 +46,23 @@ struct row_context {
 };
 void summary_row_write(FILE *f, const struct row_context *c, const struct row *r);
 
+/*
+ * Reads what summary_row_write wrote into points/ID.REP.csv: the rows as the
+ * probe gave them, once, though they stand there once an experiment. -ENOENT
+ * without a word when there is no such file; -EPROTO with a reason that names
+ * path and line when it isn't what was written.
+ */
+int summary_rows_read(const char *path, const char *point, int rep, struct rows *rs, int *seq);
+
 /* mkdir -p; -EEXIST with a reason when `must_be_empty` and it is not; checks
  * that it can be written. */
 int dir_prepare(const char *path, int must_be_empty);
+/* A descriptor that keeps others out of a directory while it is open, also
+ * after a kill; -EBUSY with a reason when one is in there. */
+int dir_lock(const char *path);
+/* Removes what a killed writer left: only whoever holds the lock may. */
+int dir_sweep(const char *path);
+/* Is it the name of such a leftover? */
+int dir_is_temporary(const char *name);
 
 #endif

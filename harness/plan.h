@@ -10,6 +10,7 @@
 #include "harness/machine.h"
 #include "harness/probe.h"
 #include <stdint.h>
+#include <stdio.h>
 
 /* One assignment as it was typed, and where: "file.ini:12" or "command line". */
 struct setting { char *name, *text, *where; };
@@ -85,5 +86,6 @@ void plan_order(struct plan *p, uint64_t seed, int rep);
 
 /* plan.csv: point,experiment,probe,varied,value, then every variable as asked. */
 int plan_write(const struct plan *p, const char *dir);
+void plan_print(const struct plan *p, FILE *f);
 
 #endif

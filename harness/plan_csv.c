@@ -8,34 +8,40 @@
 #include "harness/file.h"
 #include "harness/plan.h"
 
-int plan_write(const struct plan *p, const char *dir)
+void plan_print(const struct plan *p, FILE *f)
 {
-	struct outfile o;
 	char text[160];
-	int rc = outfile_open(&o, dir, "plan.csv");
 
-	if (rc)
-		return rc;
-	csv_text(o.f, 1, "point");
-	csv_text(o.f, 0, "experiment");
-	csv_text(o.f, 0, "probe");
-	csv_text(o.f, 0, "varied");
-	csv_text(o.f, 0, "value");
+	csv_text(f, 1, "point");
+	csv_text(f, 0, "experiment");
+	csv_text(f, 0, "probe");
+	csv_text(f, 0, "varied");
+	csv_text(f, 0, "value");
 	for (int v = 0; fs_vars[v].name; v++)
-		csv_text(o.f, 0, fs_vars[v].name);
-	csv_end(o.f);
+		csv_text(f, 0, fs_vars[v].name);
+	csv_end(f);
 	for (int i = 0; i < p->nrows; i++) {
 		const struct plan_row *r = &p->row[i];
 		const struct point *pt = &p->point[r->point].pt;
 
-		csv_text(o.f, 1, pt->id);
-		csv_text(o.f, 0, p->exp[r->experiment].name);
-		csv_text(o.f, 0, pt->probe->name);
-		csv_text(o.f, 0, r->varied);
-		csv_text(o.f, 0, r->value);
+		csv_text(f, 1, pt->id);
+		csv_text(f, 0, p->exp[r->experiment].name);
+		csv_text(f, 0, pt->probe->name);
+		csv_text(f, 0, r->varied);
+		csv_text(f, 0, r->value);
 		for (int v = 0; fs_vars[v].name; v++)
-			csv_text(o.f, 0, fs_var_format(&fs_vars[v], &pt->val[v], text, sizeof(text)));
-		csv_end(o.f);
+			csv_text(f, 0, fs_var_format(&fs_vars[v], &pt->val[v], text, sizeof(text)));
+		csv_end(f);
 	}
+}
+
+int plan_write(const struct plan *p, const char *dir)
+{
+	struct outfile o;
+	int rc = outfile_open(&o, dir, "plan.csv");
+
+	if (rc)
+		return rc;
+	plan_print(p, o.f);
 	return outfile_commit(&o);
 }

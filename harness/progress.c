@@ -12,15 +12,14 @@
  */
 #include "harness/progress.h"
 
+#include "harness/term.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LINE_INTERVAL_NS 1000000000ULL
-#define WIDTH_DEFAULT 80
 
 static unsigned long long now_ns(void)
 {
@@ -28,22 +27,6 @@ static unsigned long long now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (unsigned long long)ts.tv_sec * 1000000000ULL + (unsigned long long)ts.tv_nsec;
-}
-
-static int is_terminal(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb");
-}
-
-static int terminal_width(void)
-{
-	struct winsize ws;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) || ws.ws_col == 0)
-		return WIDTH_DEFAULT;
-	return ws.ws_col;
 }
 
 /* Cuts to `columns` characters, not in the middle of one (UTF-8); a control
@@ -95,8 +78,11 @@ static void put_line(const struct progress *p, char *line)
 	int len;
 
 	if (p->tty) {
+		struct term t; /* looked at anew: windows are resized */
+
+		term_look(STDERR_FILENO, &t);
 		/* One column stays free: writing the last one wraps on some. */
-		line_fit(line, terminal_width() - 1);
+		line_fit(line, t.width - 1);
 		len = snprintf(out, sizeof(out), "\r%s\033[K", line);
 	} else {
 		line_fit(line, (int)sizeof(out));
@@ -108,9 +94,12 @@ static void put_line(const struct progress *p, char *line)
 
 void progress_begin(struct progress *p, int total)
 {
+	struct term t;
+
+	term_look(STDERR_FILENO, &t);
 	memset(p, 0, sizeof(*p));
 	p->total = total;
-	p->tty = is_terminal();
+	p->tty = t.tty;
 	p->t0_ns = now_ns();
 }
 

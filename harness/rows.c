@@ -66,6 +66,20 @@ struct row *rows_add(struct rows *rs)
 	return r;
 }
 
+enum fs_status rows_worst(const struct rows *rs)
+{
+	enum fs_status worst = FS_OK;
+
+	for (size_t i = 0; i < rs->n; i++) {
+		enum fs_status s = rs->row[i].status;
+
+		if (s == FS_FAILED || (s == FS_SKIPPED && worst != FS_FAILED) ||
+		    (s == FS_FLAGGED && worst == FS_OK))
+			worst = s;
+	}
+	return worst == FS_SKIPPED && rs->n > 1 ? FS_FLAGGED : worst;
+}
+
 /* Where the fact of this name stands, or goes; -1: there is no room. The last
  * place is not given out, it is kept for saying that the room ran out. */
 static int found_place(struct rows *rs, const char *name)

@@ -44,6 +44,9 @@ void rows_free(struct rows *rs);
 /* Appends an empty row: texts "-" or "", numbers NAN, status ok, origin
  * measured. NULL only when memory is out. Valid until the next rows_add. */
 struct row *rows_add(struct rows *rs);
+/* What a point is, by its rows: the worst of them; but one row of many that was
+ * skipped makes it a flagged one, not a skipped one. */
+enum fs_status rows_worst(const struct rows *rs);
 /* Records a fact; a name that stands already is replaced. */
 void rows_found(struct rows *rs, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

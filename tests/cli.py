@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
@@ -81,11 +82,62 @@ class Case(unittest.TestCase):
         return sorted(os.path.relpath(os.path.join(d, f), self.out)
                       for d, _, names in os.walk(self.out) for f in names)
 
+    def resume(self, *args, **kw):
+        return self.run_it('run', '--resume', '-o', self.out, *args, **kw)
+
+    def wait_for(self, condition, seconds=20):
+        """Polls until condition() is true and returns what it gave; bounded."""
+        deadline = time.time() + seconds
+        while time.time() < deadline:
+            got = condition()
+            if got:
+                return got
+            time.sleep(0.01)
+        return self.fail(f'waited {seconds} s in vain')
+
+    def points(self):
+        """Finished points: name -> bytes."""
+        d = os.path.join(self.out, 'points')
+        names = os.listdir(d) if os.path.isdir(d) else []
+        got = {}
+        for n in names:
+            if not n.startswith('.') and n.endswith('.csv'):
+                with open(os.path.join(d, n), 'rb') as f:
+                    got[n] = f.read()
+        return got
+
+    def check_whole(self):
+        """Whatever stands under its final name is whole."""
+        for f in self.files():
+            path = os.path.join(self.out, f)
+            if os.path.basename(f).startswith('.'):
+                continue
+            if f.endswith('.json'):
+                strict_json(path)
+            else:
+                strict_csv(path)
+
     def by_value(self, rows):
         got = {}
         for r in rows:
             got.setdefault(r['value'], []).append(r)
         return got
+
+
+def processes_with(mark):
+    """Ids of the processes that have FS_TEST_MARK=mark in their environment."""
+    want, found = f'FS_TEST_MARK={mark}'.encode(), []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/environ', 'rb') as f:
+                here = want in f.read().split(b'\0')
+            with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as f:
+                dead = f.read().rsplit(')', 1)[1].split()[0] in 'ZX'
+        except OSError:
+            continue
+        if here and not dead:
+            found.append(int(pid))
+    return found
 
 
 def main():

@@ -4,7 +4,7 @@
  * `fake` ends as its variable `mode` says, and the probe `path` gives figures
  * that are computed from its settings, with plants where they belong.
  * FS_FAKE_GPUS=N gives the machine N GPUs, FS_FAKE_SCOUT=crash none and a dead
- * scout.
+ * scout; FS_FAKE_FLAG names a file without which mode=once fails.
  */
 #include "harness/err.h"
 #include "harness/machine.h"
@@ -29,7 +29,7 @@ const struct var fs_vars[] = {
 	{ .name = "submitter", .unit = "", .words = "gpu|cpu", NONE, .def = "gpu", .help = "who posts" },
 	{ .name = "size", .unit = "B", .lo = 8, .hi = 1 << 20, .def = "8", .help = "payload", .pow2 = 1 },
 	{ .name = "depth", .unit = "", .lo = 1, .hi = 1024, .def = "1", .help = "in flight" },
-	{ .name = "mode", .unit = "", .words = "ok|crash|abort|hang|fail|flag|absent|empty|slow|own-row|pid|long",
+	{ .name = "mode", .unit = "", .words = "ok|crash|abort|hang|fail|flag|absent|empty|slow|own-row|pid|long|once",
 	  NONE, .def = "ok", .help = "how the point ends" },
 	{ .name = "ms", .unit = "ms", .lo = 0, .hi = 100000, .def = "0", .help = "how long it takes" },
 	{ .name = "lie", .unit = "ns", .lo = 0, .hi = 1000000, .def = "0", .help = "an error of the fake path" },
@@ -101,6 +101,9 @@ static int fake_run(const struct point *pt, struct rows *rs)
 	if (fs_is(pt, "mode", "absent"))
 		return fs_reason_set(ENODEV, "the device went away");
 	put_stages(pt, rs);
+	/* fails until the file is there */
+	if (fs_is(pt, "mode", "once") && (!getenv("FS_FAKE_FLAG") || access(getenv("FS_FAKE_FLAG"), F_OK)))
+		return fs_fail(EIO, "not yet");
 	if (fs_is(pt, "mode", "fail"))
 		return fs_fail(EIO, "it failed, as \"told\", with a comma");
 	if (fs_is(pt, "mode", "own-row")) {

@@ -1,40 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An interrupted run: what stays, and that no child outlives its parent."""
+"""An interrupted run ends within a second, with whole files, says how to go on,
+and no child outlives its parent."""
 import os
+import shlex
 import signal
 import subprocess
 import time
 
-from cli import PROGRAM, Case, main, strict_csv
+from cli import OK, PROGRAM, Case, main, processes_with
+
+PATIENCE = 1.0
 
 
 class Interrupts(Case):
-    def interrupt(self, sig):
-        p = subprocess.Popen([PROGRAM, 'run', '-o', self.out, 'probe=fake', 'mode=ok,hang', '--repeat', '50'],
-                             cwd=self.tmp, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-        try:
-            # Until a hanging point surely stands: everything else takes no time.
-            deadline = time.time() + 20
-            while time.time() < deadline and not os.path.isdir(os.path.join(self.out, 'points')):
-                time.sleep(0.05)
-            time.sleep(0.5)
-            t = time.time()
-            p.send_signal(sig)
-            _, err = p.communicate(timeout=20)
-            took = time.time() - t
-        finally:
-            p.kill()
-        self.assertEqual(p.returncode, 130, err)
-        self.assertLess(took, 5)
+    def start(self, *args, **kw):
+        mark = os.path.basename(self.tmp)
+        p = subprocess.Popen([PROGRAM, 'run', '-o', self.out, *args], cwd=self.tmp, stdin=subprocess.DEVNULL,
+                             stdout=kw.pop('stdout', subprocess.PIPE), stderr=subprocess.PIPE, text=True,
+                             env={**os.environ, 'FS_TEST_MARK': mark}, **kw)
+        self.addCleanup(p.communicate)
+        self.addCleanup(p.kill)
+        return p, mark
+
+    def interrupt(self, sig, *args):
+        p, mark = self.start(*args or ('probe=fake', 'mode=ok,hang', '--repeat', '50'))
+        self.wait_for(lambda: os.path.isfile(os.path.join(self.out, 'run.json')))
+        time.sleep(0.3)   # until a hanging point surely stands
+        t = time.time()
+        p.send_signal(sig)
+        _, err = p.communicate(timeout=20)
+        took = time.time() - t
+        print(f'{signal.Signals(sig).name}: {took * 1e3:.0f} ms')
+        self.assertEqual(p.returncode, 128 + sig, err)
+        self.assertLess(took, PATIENCE)
+        self.assertEqual(processes_with(mark), [])
         self.assertIn('interrupted after', err)
         j = self.run_json()
         self.assertFalse(j['complete'])
-        self.assertEqual(j['exit_code'], 130)
+        self.assertEqual(j['exit_code'], 128 + sig)
         self.assertNotIn('summary.csv', self.files())
-        for f in self.files():
-            if f.startswith('points/'):
-                strict_csv(os.path.join(self.out, f))
+        self.check_whole()
+        self.assertFalse([f for f in self.files() if 'tmp' in f])
+        return err
 
     def test_interrupt(self):
         self.interrupt(signal.SIGINT)
@@ -42,32 +49,85 @@ class Interrupts(Case):
     def test_terminate(self):
         self.interrupt(signal.SIGTERM)
 
+    def test_hang_up(self):
+        self.interrupt(signal.SIGHUP)
+
+    def test_more_children_than_one(self):
+        self.interrupt(signal.SIGINT, 'probe=fake', 'nic=null,soft,peer', 'mode=ok,hang', '--cross')
+
+    def test_the_command_that_is_said_goes_on(self):
+        self.out = self.path("it's here, in a name/of some kind")
+        os.makedirs(os.path.dirname(self.out))
+        err = self.interrupt(signal.SIGINT, 'probe=fake', 'ms=20', 'depth=1..200+1')
+        before = self.points()
+        line = next(x for x in err.splitlines() if 'to go on: ' in x).split('to go on: ')[1]
+        self.assertEqual(shlex.split(line), [PROGRAM, 'run', '--resume', '-o', self.out])
+        self.assertTrue(before)
+        p = subprocess.run(line + ' --dry-run', shell=True, cwd=self.tmp, capture_output=True, text=True, check=False)
+        self.assertEqual(p.returncode, OK, p.stderr)
+        self.assertEqual(self.points(), before)
+
+    def test_the_whole_group_is_signalled(self):
+        # As a terminal does it: children get it too, and no point fails of it.
+        p, mark = self.start('probe=fake', 'mode=slow', 'depth=1..50+1', start_new_session=True)
+        self.wait_for(self.points)
+        os.killpg(p.pid, signal.SIGINT)
+        _, err = p.communicate(timeout=20)
+        self.assertEqual(p.returncode, 130, err)
+        self.assertIn('0 failed', err)
+        self.assertEqual(processes_with(mark), [])
+
+    def test_twice_ends_at_once(self):
+        for _ in range(5):
+            p, mark = self.start('probe=fake', 'mode=hang')
+            self.wait_for(lambda: os.path.isfile(os.path.join(self.out, 'run.json')))
+            t = time.time()
+            p.send_signal(signal.SIGINT)
+            p.send_signal(signal.SIGINT)
+            p.communicate(timeout=20)
+            self.assertLess(time.time() - t, PATIENCE)
+            self.assertIn(p.returncode, (130, -signal.SIGINT))
+            self.wait_for(lambda m=mark: not processes_with(m), 5)
+            self.check_whole()
+            self.out += 'x'
+
+    def test_before_anything_is_written(self):
+        p, mark = self.start('probe=fake')
+        time.sleep(0.01)
+        p.send_signal(signal.SIGINT)
+        p.communicate(timeout=20)
+        self.assertEqual(processes_with(mark), [])
+        if os.path.isdir(self.out):
+            self.check_whole()
+
+    def test_a_reader_that_goes_away(self):
+        # Results are whole; that the table was lost is told.
+        p, _ = self.start('probe=fake', 'size=8,64')
+        p.stdout.close()
+        err = p.stderr.read()
+        p.wait(timeout=20)
+        self.assertEqual(p.returncode, 1)
+        self.assertIn('cannot write to standard output', err)
+        self.check_whole()
+        self.assertEqual({x['status'] for x in self.summary()}, {'ok'})
+
+    def test_descriptors_that_are_closed(self):
+        # Nothing is printed into a file that took the place of stdout.
+        for closed in ('>&-', '2>&-', '<&-', '>&- 2>&- <&-'):
+            self.out += 'x'
+            r = subprocess.run(f'exec {shlex.quote(PROGRAM)} run -o {self.out} probe=fake size=8,64 {closed}',
+                               shell=True, cwd=self.tmp, timeout=60, check=False, capture_output=True)
+            self.assertEqual(r.returncode, 1 if '>&-' in closed.replace('2>&-', '') else 0, closed)
+            self.check_whole()
+            self.assertEqual({x['status'] for x in self.summary()}, {'ok'})
+
     def test_the_children_end_with_the_parent(self):
-        p = subprocess.Popen([PROGRAM, 'run', '-o', self.out, 'probe=fake', 'mode=hang'], cwd=self.tmp,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        children = []
-        deadline = time.time() + 20
-        while not children and time.time() < deadline:
-            time.sleep(0.3)
-            # The scout is gone once there is a directory.
-            if os.path.isdir(os.path.join(self.out, 'points')):
-                with open(f'/proc/{p.pid}/task/{p.pid}/children', encoding='ascii') as f:
-                    children = f.read().split()
+        p, mark = self.start('probe=fake', 'mode=hang')
+        self.wait_for(lambda: os.path.isfile(os.path.join(self.out, 'run.json')))
+        self.wait_for(lambda: len(processes_with(mark)) == 2)
         p.kill()
         p.wait()
-        self.assertTrue(children)
-        deadline = time.time() + 5
-        while any(self.alive(c) for c in children) and time.time() < deadline:
-            time.sleep(0.05)
-        self.assertFalse([c for c in children if self.alive(c)])
-
-    @staticmethod
-    def alive(pid):
-        try:
-            with open(f'/proc/{pid}/stat', encoding='ascii') as f:
-                return f.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
-        except OSError:
-            return False
+        self.wait_for(lambda: not processes_with(mark), 5)
 
 
 if __name__ == '__main__':

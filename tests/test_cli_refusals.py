@@ -33,7 +33,7 @@ class Refusals(Case):
                 self.refuse(*args, words=words)
 
     def test_options(self):
-        for args in (['--resume'], ['--repeat', '0'], ['--repeat', 'x'], ['--repeat'], ['--seed', '-1'],
+        for args in (['--repeat', '0'], ['--repeat', 'x'], ['--repeat'], ['--seed', '-1'],
                      ['--timeout', '0'], ['--timeout', 'nan'], ['--raw=1'], ['-x'], ['--repeat', '2x'],
                      ['--ns', '5']):
             with self.subTest(args=args):
