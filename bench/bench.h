@@ -177,7 +177,7 @@ int dry_run(const struct plan *p, const struct options *o, double start_s);
 double point_estimate_s(const struct point *pt);
 double point_patience_s(const struct point *pt, const struct options *o);
 
-/* ---- table.c: the plain table on stdout ---- */
+/* ---- table.c, table_print.c: the table on stdout ---- */
 struct table;
 struct table *table_new(const struct plan *p);
 void table_rows(void *table, int point, int rep, const struct rows *rs); /* a hook */

@@ -29,7 +29,7 @@ const struct var fs_vars[] = {
 	{ .name = "submitter", .unit = "", .words = "gpu|cpu", NONE, .def = "gpu", .help = "who posts" },
 	{ .name = "size", .unit = "B", .lo = 8, .hi = 1 << 20, .def = "8", .help = "payload", .pow2 = 1 },
 	{ .name = "depth", .unit = "", .lo = 1, .hi = 1024, .def = "1", .help = "in flight" },
-	{ .name = "mode", .unit = "", .words = "ok|crash|abort|hang|fail|flag|absent|empty|slow|own-row|pid|long|once",
+	{ .name = "mode", .unit = "", .words = "ok|crash|abort|hang|fail|flag|absent|empty|slow|own-row|pid|long|once|idle",
 	  NONE, .def = "ok", .help = "how the point ends" },
 	{ .name = "ms", .unit = "ms", .lo = 0, .hi = 100000, .def = "0", .help = "how long it takes" },
 	{ .name = "lie", .unit = "ns", .lo = 0, .hi = 1000000, .def = "0", .help = "an error of the fake path" },
@@ -66,6 +66,8 @@ static void put_stages(const struct point *pt, struct rows *rs)
 	for (int s = 0; s < STAGES; s++) {
 		double ns = 100.0 * (s + 1) + (double)fs_num(pt, "size");
 
+		if (s == STAGE_QUEUEING && fs_var_find("mode") >= 0 && fs_is(pt, "mode", "idle"))
+			ns = 3;
 		put(rs, stage_names[s], "-", "latency", ns);
 		total += ns;
 	}

@@ -35,7 +35,8 @@ class Run(Case):
     def test_the_table_has_means_and_shares(self):
         r = self.run_out('probe=fake', 'size=64')
         # issue: 100 + 64 of a total of 2100 + 6 * 64
-        self.assertIn('164.0*   7 %', r.stdout)
+        self.assertRegex(r.stdout, r' 2484\.0\* +164\.0\* +264\.0\* ')
+        self.assertRegex(r.stdout, r'\n +7 % +11 % +15 % ')
         self.assertIn('* holds spans of a software NIC: emulated', r.stdout)
         self.assertIn('2484.0', r.stdout)
 
