@@ -37,16 +37,18 @@ void bar_stage(FILE *f, const struct term *t, int stage, int columns)
 	colour_off(f, t);
 }
 
-void bar_print(FILE *f, const struct term *t, const double ns[STAGES], int columns)
+void bar_print(FILE *f, const struct term *t, const double ns[STAGES], double total, int columns)
 {
 	double sum = 0, upto = 0;
 	int drawn = 0;
 
 	for (int s = 0; s < STAGES; s++)
 		sum += ns[s] > 0 ? ns[s] : 0;
+	if (total > sum)
+		sum = total;
 	if (!(sum > 0))
 		return;
-	/* Ends are rounded, not lengths: so no error adds up, and the bar is full. */
+	/* Ends are rounded, not lengths: so no error adds up. */
 	for (int s = 0; s < STAGES; s++) {
 		int end;
 

@@ -9,9 +9,10 @@
 #include "harness/term.h"
 #include "stages/stage.h"
 
-/* `columns` characters, shared among the stages by their ns; what is negative or
- * NAN has none. Rounded so that they fill the bar. */
-void bar_print(FILE *f, const struct term *t, const double ns[STAGES], int columns);
+/* `columns` characters for `total` ns, shared among the stages by theirs; what is
+ * negative or NAN has none. Where the stages don't make up the total the bar is
+ * not full. */
+void bar_print(FILE *f, const struct term *t, const double ns[STAGES], double total, int columns);
 /* `columns` characters of one stage. */
 void bar_stage(FILE *f, const struct term *t, int stage, int columns);
 /* "I issue  X crossing ..." of those with shown[stage]. */

@@ -31,6 +31,7 @@ struct form {
 	int experiment, totals, emulated, rows;
 	const char *varied;
 	int label, width[COLUMNS], shown[COLUMNS], narrow;
+	int bars;                  /* a bar of one stage alone would say nothing */
 };
 
 static const char *label_of(const struct form *m, const struct plan_row *pr)
@@ -92,12 +93,15 @@ static void form_of(struct form *m, const struct table *t, int experiment, FILE 
 	for (int k = 0; k < t->plan->nrows; k++)
 		if (t->plan->row[k].experiment == experiment)
 			form_row(m, &t->plan->row[k]);
+	for (int s = 0; s < STAGES; s++)
+		m->bars += m->totals && m->shown[s];
 	need += m->label;
 	if (!m->totals)
 		m->shown[STAGE_QUEUEING] = 0;
 	for (int c = 0; c < COLUMNS; c++)
 		need += m->shown[c] ? 2 + m->width[c] : 0;
 	m->narrow = m->term.width && need > m->term.width;
+	m->bars = m->bars > 1 && !m->narrow;
 }
 
 /* ---- a point ---- */
@@ -156,10 +160,12 @@ static void print_bar(const struct form *m, const struct line *l)
 	int columns = (m->term.width ? m->term.width : WIDTH_PLAIN) - 5;
 	double ns[STAGES];
 
+	if (!m->bars)
+		return;
 	for (int s = 0; s < STAGES; s++)
 		ns[s] = line_mean(l, s);
 	fprintf(m->f, "    ");
-	bar_print(m->f, &m->term, ns, columns < BAR_MAX ? columns : BAR_MAX);
+	bar_print(m->f, &m->term, ns, line_mean(l, TOTAL), columns < BAR_MAX ? columns : BAR_MAX);
 	fputc('\n', m->f);
 }
 
@@ -269,7 +275,7 @@ static void print_experiment(const struct form *m)
 	for (int k = 0; k < m->t->plan->nrows; k++)
 		if (m->t->plan->row[k].experiment == m->experiment)
 			print_point(m, &m->t->plan->row[k]);
-	if (m->totals && !m->narrow) { /* the narrow form names each bar */
+	if (m->bars) { /* the narrow form names each bar */
 		fprintf(m->f, "  ");
 		bar_legend(m->f, &m->term, m->shown);
 		fputc('\n', m->f);
@@ -285,7 +291,9 @@ static void print_experiment(const struct form *m)
 
 void table_print(const struct table *t, FILE *f)
 {
-	int n[FS_FAILED + 1] = { 0 }, measured = 0;
+	int n[FS_FAILED + 1] = { 0 }, measured = 0, at;
+	struct term term;
+	char text[160];
 
 	for (int e = 0; e < t->plan->nexp; e++) {
 		struct form m;
@@ -298,9 +306,10 @@ void table_print(const struct table *t, FILE *f)
 		measured += t->line[i].reps > 0;
 		n[t->line[i].status] += t->line[i].reps > 0;
 	}
-	fprintf(f, "%d point%s: %d ok, %d flagged, %d skipped, %d failed", t->plan->npoints,
-		t->plan->npoints == 1 ? "" : "s", n[FS_OK], n[FS_FLAGGED], n[FS_SKIPPED], n[FS_FAILED]);
+	at = snprintf(text, sizeof text, "%d point%s: %d ok, %d flagged, %d skipped, %d failed", t->plan->npoints,
+		      t->plan->npoints == 1 ? "" : "s", n[FS_OK], n[FS_FLAGGED], n[FS_SKIPPED], n[FS_FAILED]);
 	if (measured < t->plan->npoints)
-		fprintf(f, ", %d not measured", t->plan->npoints - measured);
-	fputc('\n', f);
+		snprintf(text + at, sizeof text - (size_t)at, ", %d not measured", t->plan->npoints - measured);
+	term_look(fileno(f), &term);
+	term_wrap(f, text, 0, 2, term.width);
 }
