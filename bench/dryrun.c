@@ -101,7 +101,7 @@ int dry_run(const struct plan *p, const struct options *o, double start_s)
 		if (o->from && o->from->run)
 			printf("; of %d measurements %d stand, %d failed and are made again",
 			       p->npoints * o->repeat, o->from->kept, o->from->failed);
-		printf("\nabout %s, a guess (%s to %s): %d measurement%s by the rates in bench/estimate.c, and %d start%s "
+		printf("\nabout %s, a guess (%s to %s): %d measurement%s at rates of earlier runs, and %d start%s "
 		       "of a process at the %.2f s that one took just now; longer where others use the CPUs; "
 		       "never more than %s, by the probes' patience\n",
 		       duration(s.guess, guess, sizeof guess), duration(s.guess / UNSURE, lo, sizeof lo),

@@ -19,7 +19,7 @@ static const struct speed {
 	const char *issuer, *nic;   /* NULL: any */
 	double fixed_s, message_ns, byte_ns;
 } speeds[] = {
-	{ "cpu", NULL, 0.006, 2000, 0.55 },
+	{ "cpu", NULL, 0.006, 2800, 0.55 },
 	{ "gpu", "soft", 0.035, 7000, 7.0 },
 	{ "gpu", "null", 0.030, 2500, 0 },
 	{ "gpu", NULL, 0.025, 5000, 1.3 },
