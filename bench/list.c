@@ -3,7 +3,7 @@
  * `fivestage list`: everything derives from the tables of the program, so that
  * what it prints is what it does. What is not built in is listed, with why.
  */
-#include "bench/bench.h"
+#include "bench/generate.h"
 #include "stages/stage.h"
 #include "stages/suite.h"
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Which probes read a variable: "path, floor". */
-static const char *readers(const char *var, char *buf, size_t len)
+const char *list_readers(const char *var, char *buf, size_t len)
 {
 	size_t n = 0;
 
@@ -38,7 +38,7 @@ static int list_variables(const struct options *o)
 		printf("variables:\n");
 	for (const struct var *v = fs_vars; v->name; v++) {
 		fs_var_legal(v, legal, sizeof legal);
-		readers(v->name, probes, sizeof probes);
+		list_readers(v->name, probes, sizeof probes);
 		if (o->markdown)
 			printf("| `%s` | %s | `%s` | %s | %s | %s |\n", v->name, legal, v->def, v->unit,
 			       v->help, probes);
@@ -163,9 +163,25 @@ static int list_configs(const struct options *o)
 	return FS_EXIT_OK;
 }
 
-static const struct { const char *name; int (*list)(const struct options *o); } lists[] = {
-	{ "variables", list_variables }, { "probes", list_probes }, { "nics", list_nics },
-	{ "stages", list_stages }, { "configs", list_configs },
+static int list_man(const struct options *o)
+{
+	(void)o;
+	manual_print(stdout);
+	return FS_EXIT_OK;
+}
+
+static int list_completion(const struct options *o)
+{
+	(void)o;
+	completion_print(stdout);
+	return FS_EXIT_OK;
+}
+
+/* The hidden ones are for the build (meson.build) and are listed when named alone. */
+static const struct { const char *name; int (*list)(const struct options *o); int hidden; } lists[] = {
+	{ "variables", list_variables, 0 }, { "probes", list_probes, 0 }, { "nics", list_nics, 0 },
+	{ "stages", list_stages, 0 }, { "configs", list_configs, 0 },
+	{ "man", list_man, 1 }, { "completion", list_completion, 1 },
 };
 #define NLISTS (sizeof lists / sizeof lists[0])
 
@@ -190,7 +206,7 @@ int cmd_list(int argc, char **argv)
 		}
 	}
 	for (size_t i = 0; i < NLISTS && code < 0; i++) {
-		int wanted = !o.nwords;
+		int wanted = !o.nwords && !lists[i].hidden;
 
 		for (int w = 0; w < o.nwords; w++)
 			wanted |= !strcmp(o.words[w], lists[i].name);
