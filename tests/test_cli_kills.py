@@ -6,6 +6,7 @@ end as a run that nobody killed.
 Some directories are killed several times, at the start, between points, while
 merging, and while resuming. FS_TEST_SEED=N repeats a sequence.
 """
+import collections
 import os
 import random
 import shutil
@@ -17,6 +18,7 @@ from cli import PROGRAM, REFUSED, Case, main, processes_with, strict_csv
 
 KILLS = 200
 ARGS = ('probe=fake', 'ms=1', 'nic=null,soft', 'depth=1..8+1', '--cross', '--repeat', '2', '--raw')
+POINTS = 32      # of them and repetitions
 KEY = ('point', 'rep', 'experiment', 'varied', 'value', 'nic', 'stage', 'interval', 'metric', 'unit', 'mean',
        'origin', 'status')
 
@@ -29,13 +31,16 @@ class Kills(Case):
         return ([tuple(r[k] for k in KEY) for r in self.summary()], [tuple(r.values()) for r in samples], facts,
                 j['how_far'], j['complete'], j['seed'], j['repeat'], sorted(f for f in self.files()))
 
-    def kill_one(self, args, after):
-        """Starts, kills after a while; returns whether it was still running."""
+    def kill_one(self, args, after, points=None):
+        """Starts, kills after a while, or so long after so many points stand; returns
+        whether it was still running."""
         mark = os.path.basename(self.tmp)
         p = subprocess.Popen([PROGRAM, 'run', '-o', self.out, *args], cwd=self.tmp, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                              env={**os.environ, 'FS_TEST_MARK': mark})
         try:
+            while points is not None and p.poll() is None and len(self.finished()) < points:
+                time.sleep(0.0005)
             p.wait(timeout=after)
         except subprocess.TimeoutExpired:
             pass
@@ -43,6 +48,11 @@ class Kills(Case):
         p.wait()
         self.wait_for(lambda: not processes_with(mark), 5)
         return p.returncode == -signal.SIGKILL
+
+    def finished(self):
+        d = os.path.join(self.out, 'points')
+        return [n for n in (os.listdir(d) if os.path.isdir(d) else [])
+                if n[0] != '.' and n.endswith('.csv') and 'samples' not in n]
 
     def test_killed_at_random(self):
         seed = int(os.environ.get('FS_TEST_SEED', time.time_ns() % 1000000))
@@ -54,7 +64,9 @@ class Kills(Case):
             self.run_out(*ARGS, '--seed', '3')
             whole = min(whole, time.time() - t)
         want = self.shape()
-        kills = directories = never_began = finished_first = 0
+        self.assertEqual(len(self.finished()), POINTS)
+        kills = directories = finished_first = 0
+        where = collections.Counter()
         while kills < KILLS:
             shutil.rmtree(self.out)
             directories += 1
@@ -64,11 +76,18 @@ class Kills(Case):
                 args = ('--resume',) if began else (*ARGS, '--seed', '3')
                 if os.path.isdir(self.out) and not began:
                     args += ('--resume',)
-                    never_began += 1
-                if not self.kill_one(args, rng.uniform(0, whole if n < 2 else whole / 3)):
+                if rng.random() < (0.3 if n else 0.7):
+                    how = (rng.uniform(0, whole / 2),)
+                else:
+                    how = (rng.uniform(0, 0.01), rng.randint(len(self.finished()), POINTS))
+                if not self.kill_one(args, *how):
                     finished_first += 1
+                    if len(how) == 1:   # other load has gone since it was measured
+                        whole *= 0.8
                     break
                 kills += 1
+                where['before anything' if not os.path.exists(os.path.join(self.out, 'run.json')) else
+                      'among the points' if len(self.finished()) < POINTS else 'at the end'] += 1
                 self.check_whole()
                 now = self.points()
                 for name, text in stood.items():
@@ -85,8 +104,10 @@ class Kills(Case):
             for name, text in stood.items():
                 if 'samples' not in name:
                     self.assertEqual(self.points()[name], text)
-        print(f'{kills} kills in {directories} directories, {never_began} before the run began, {finished_first} '
-              f'came too late; a whole run takes {whole * 1e3:.0f} ms; seed {seed}')
+        print(f'{kills} kills in {directories} directories, {dict(where)}; {finished_first} more came too '
+              f'late; seed {seed}')
+        for place in ('before anything', 'among the points', 'at the end'):
+            self.assertGreater(where[place], 0)
 
     # ---- would it be seen? ----
 
