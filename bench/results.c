@@ -125,7 +125,11 @@ static void results_undo(const struct results *r)
 static int results_start(struct results *r, const struct machine *m)
 {
 	int err = dir_prepare(r->dir, r->lock < 0);
+	char path[4200];
 
+	snprintf(path, sizeof path, "%s/run.json", r->dir);
+	if (err == -EEXIST && !access(path, F_OK))
+		fs_note("a run that was interrupted goes on with: %s", resume_command(r->dir, path, sizeof path));
 	if (err)
 		return err;
 	if (r->lock < 0)

@@ -178,6 +178,9 @@ int summary_rows_read(const char *path, const char *point, int rep, struct rows 
 		else
 			rc = record(r, point, rep, rs, seq);
 	}
+	/* csv_read takes a last line without its end; nothing here was written so. */
+	if (!rc && (fseek(r->f, -1, SEEK_END) || getc(r->f) != '\n'))
+		rc = wrong(r, "the last line is cut");
 	if (!rc && !rs->n)
 		rc = wrong(r, "there is no row");
 	fclose(r->f);
