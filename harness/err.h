@@ -20,6 +20,7 @@ enum fs_exit {
 	FS_EXIT_INVALID = 6,      /* validation failed */
 	FS_EXIT_SKIPPED = 77,     /* everything was skipped */
 	FS_EXIT_TIMEOUT = 124,    /* a bounded wait ran out, nothing finished */
+	/* 128 + n: ended in good order by signal n (bench/crew.c) */
 };
 
 /* Records the words, logs them to stderr as "fivestage: ...", returns -code.
