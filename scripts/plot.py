@@ -32,8 +32,9 @@ sys.dont_write_bytecode = True      # the sources' directory may be shared, or r
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 # pylint: disable=wrong-import-position
-from plotlib import Refused
+from plotlib import Refused, load, points
 
+FORMATS = ('svg', 'png')
 KINDS = ('stack', 'share', 'size', 'sweep', 'dist')
 OPTIONS = ('-o', '--kind', '--experiment', '--compare', '--vary', '--metric', '--stage', '--format')
 
@@ -94,7 +95,7 @@ def fitting(group):
     return out
 
 
-def groups(results, given, points):
+def groups(results, given):
     rows_of = points.experiments(results)
     if '--vary' in given and given['--vary'] not in results.variables:
         raise Refused(f'{results.plan_path}:1: there is no column "{given["--vary"]}"; variables are: '
@@ -150,7 +151,7 @@ def jobs(results, given, found):
 def histograms(results, todo, given):
     """What dist wants of samples.csv, read in one pass."""
     from plotlib import samples, spread
-    stages, points = {}, {}
+    stages, point = {}, {}
     for g, kind in todo:
         if kind != 'dist':
             continue
@@ -158,8 +159,8 @@ def histograms(results, todo, given):
         for p, s in pairs:
             if metric == 'latency':
                 stages.setdefault(p.id, set()).add(s)
-                points[p.id] = p
-    wanted = {i: samples.Wanted(points[i], sorted(s)) for i, s in stages.items()}
+                point[p.id] = p
+    wanted = {i: samples.Wanted(point[i], sorted(s)) for i, s in stages.items()}
     if not wanted or not samples.read(results, wanted):
         return {}
     return {(i, s): h for i, w in wanted.items() for s, h in w.hist.items() if h.n}
@@ -173,6 +174,19 @@ def draw(group, kind, given, hist):
     if kind == 'dist':
         return spread.dist(group, metric, given.get('--stage'), hist)
     return curves.sweep(group, metric, kind)
+
+
+def with_matplotlib():
+    """Only now, since it takes longer to load than most directories."""
+    try:
+        import matplotlib
+        if tuple(int(x) for x in matplotlib.__version__.split('.')[:2]) < (3, 6):
+            raise Refused(f'matplotlib {matplotlib.__version__} is too old: 3.6 or later is needed')
+        from plotlib import page
+    except ImportError as e:
+        raise Refused(f'{e.name} is missing in {sys.executable}: install matplotlib (Debian: python3-matplotlib, '
+                      f'for /usr/bin/python3)') from e
+    return page
 
 
 def directory(given, where):
@@ -189,18 +203,10 @@ def run(argv):
         print(__doc__.strip())
         return
     where, given = options(argv)
-    try:
-        import matplotlib
-        if tuple(int(x) for x in matplotlib.__version__.split('.')[:2]) < (3, 6):
-            raise Refused(f'matplotlib {matplotlib.__version__} is too old: 3.6 or later is needed')
-        from plotlib import load, page, points
-    except ImportError as e:
-        raise Refused(f'{e.name} is missing in {sys.executable}: install matplotlib (Debian: python3-matplotlib, '
-                      f'for /usr/bin/python3)') from e
-    formats = several('--format', given.get('--format', ','.join(page.FORMATS)), page.FORMATS, 'format')
+    formats = several('--format', given.get('--format', ','.join(FORMATS)), FORMATS, 'format')
     results = load.Results(where)
-    found = groups(results, given, points)
-    todo, silent = jobs(results, given, found)
+    todo, silent = jobs(results, given, groups(results, given))
+    page = with_matplotlib()
     hist = histograms(results, todo, given)
     page.start()
     out, used = directory(given, where), set()

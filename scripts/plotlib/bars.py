@@ -118,7 +118,8 @@ def stacked(group, metric, share):
     legend += trouble_legend(flagged, absent)
     means = [m for h, d in zip(have, drawn) if d for m in h.values() if m] + [m for m in totals if m]
     ticks, xlim, wide = slots(group)
-    notes = [*words.intervals(means), *words.troubles(group, without, 'it lacks a mean of one of the stages'
+    notes = [*words.intervals(means), *(['An interval is that of the stage\'s mean, scaled as its bar; what '
+                                         'reaches beyond the axis is cut.'] if share else []), *words.troubles(group, without, 'it lacks a mean of one of the stages'
                                                       + (', or has one below nought' if share else '')),
              *words.source(group)]
     what = 'share of each stage in the mean time' if share else 'mean time of a message by stage'
@@ -127,7 +128,7 @@ def stacked(group, metric, share):
     tops = draw_stack(page, parts, [whole_of(p) if p else 0 for p in drawn], have, share)
     at = list(range(len(group.points)))
     if share:
-        page.y_axis('share of the sum of stages [%]', 0, max(112 if flagged else 104, tops['top'] * 1.02))
+        page.y_axis('share of the sum of stages [%]', 0, min(130, max(112 if flagged else 104, tops['top'] * 1.02)))
         label_shares(page, parts, wide / len(at))
     else:
         scale, unit = tops['scale']
@@ -201,7 +202,7 @@ def label_shares(page, parts, slot):
         whole, at = sum(p.values()), 0.0
         for s in STAGES:
             h = 100 * sum(v for (stage, _), v in p.items() if stage == s.name) / whole if whole else 0
-            if h >= 5:
+            if h >= 6:
                 page.ax.text(i, at + h / 2, f'{h:.0f}', ha='center', va='center', size=7, color=s.ink, zorder=6,
                              gid=f'share.{s.name}.{i}',
                              bbox={'facecolor': s.colour, 'edgecolor': 'none', 'pad': 0.8})

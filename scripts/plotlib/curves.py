@@ -111,10 +111,11 @@ def line(page, group, stage, at, means, scale, lowest, shift):
     x = [a + (0 if group.numeric else shift) for a in at]
     y = [m.mean / scale if m else math.nan for m in means]
     few = len(at) <= MANY
-    drawn, = page.ax.plot(x, y, color=h.get_color(), linewidth=1.2, linestyle='-' if group.numeric else '',
-                          marker=None if any(m and m.emulated for m in means) or not few else h.get_marker(),
-                          markersize=5, markeredgecolor=h.get_markeredgecolor(), markeredgewidth=0.8, zorder=4)
-    drawn.set_gid(f'line.{stage}')
+    if group.numeric:
+        page.ax.plot(x, y, color=h.get_color(), linewidth=1.2, zorder=4).pop().set_gid(f'line.{stage}')
+    elif not few:
+        page.ax.plot(x, y, color=h.get_color(), linestyle='', marker='.', markersize=2,
+                     zorder=4).pop().set_gid(f'line.{stage}')
     if few:     # else markers would hide the line
         for hollow in (False, True):
             which = [i for i, m in enumerate(means) if m and m.emulated == hollow]

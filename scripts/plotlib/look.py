@@ -40,10 +40,11 @@ ORIGIN = {o.name: o for o in ORIGINS}
 FLAGGED = '#d00000'
 
 # Units of variables that have one (stages/vars.c).
-VARIABLE_UNIT = {'size': 'B', 'segment': 'B'}
+VARIABLE_UNIT = {'size': 'B', 'segment': 'B', 'plant': 'ns', 'untold': 'ns'}
 
-# Marks that are read on the NIC's clock; all others in samples.csv on the issuer's.
+# Marks that are read on another clock than the issuer's.
 NIC_MARKS = ('seen', 'started', 'fetched', 'translated', 'read', 'written', 'completed')
+HELPER_MARKS = ('taken', 'caught', 'relayed')
 
 # What the metrics are called on an axis.
 METRIC_SAYS = {

@@ -20,7 +20,6 @@ from matplotlib.font_manager import FontProperties
 
 from . import Refused
 
-FORMATS = ('svg', 'png')
 STYLE = {
     'svg.fonttype': 'none',             # text stays text
     'svg.hashsalt': 'fivestage',        # the same rows give the same file
@@ -196,8 +195,7 @@ class Page:
             decades = hi / lo
             subs = (1,) if decades > 5000 else (1, 2, 5) if decades > 8 else (1, 1.5, 2, 3, 4, 5, 6, 8)
             ax.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=subs, numticks=14))
-            ax.yaxis.set_minor_locator(ticker.LogLocator(base=10, subs=range(2, 10), numticks=14))
-            ax.yaxis.set_minor_formatter(ticker.NullFormatter())
+            ax.yaxis.set_minor_locator(ticker.NullLocator())
         else:
             ax.yaxis.set_major_locator(ticker.MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
         ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda v, _: f'{v:.6g}'))

@@ -15,7 +15,7 @@ from array import array
 
 from . import Refused
 from .load import records, whole
-from .look import NIC_MARKS, STAGES
+from .look import HELPER_MARKS, NIC_MARKS, STAGES
 
 FIXED = ['point', 'rep', 'message']
 BINS = 90
@@ -72,8 +72,10 @@ class Wanted:
             self.hist[stage].add(values)
 
     def stages(self, rep, ticks, whole_ticks, rate):
-        if set(self.hist) <= {'total'}:
-            return {s: [t * rate for t in whole_ticks] for s in self.hist}
+        # With a helper there is a third clock, and `rung` may be on it: the total alone is sure then.
+        helped = any(max(ticks[m], default=-1) >= 0 for m in HELPER_MARKS if m in ticks)
+        if helped or set(self.hist) <= {'total'}:
+            return {s: [t * rate for t in whole_ticks] for s in self.hist if s == 'total'}
         own, out, nic_rate = [0.0] * len(whole_ticks), {s: None for s in self.hist}, self.nic_rate(rep, ticks)
         for (stage, interval, metric), _ in self.cells.items():
             marks = interval.split('-')

@@ -6,7 +6,6 @@ import os
 from .look import VARIABLE_UNIT
 from .page import plain
 
-SHORT = ('auto', 'none')        # variables at these values are listed by value
 SLOTS = 12                      # names of points in a row, before "and N more"
 
 
@@ -48,16 +47,9 @@ def title(group, what):
 
 def about(group):
     varies = f'Varies: {group.varied} ({len(group.points)} values). ' if group.varied else 'One point: nothing varies. '
-    said = [f'{n}={value_text(n, v)}'.replace(' ', '') for n, v in group.fixed if v not in SHORT]
-    out = [varies + 'Fixed: ' + ' '.join(said) + '.']
-    rest = []
-    for word in SHORT:
-        names = [n for n, v in group.fixed if v == word]
-        if names:
-            rest.append(f'{word}: {", ".join(names)}')
-    if rest:
-        out.append('Also fixed, ' + '; '.join(rest) + '.')
-    return out
+    said = [f'{n}={value_text(n, v)}'.replace(' ', '') for n, v in group.fixed if v != 'auto']
+    auto = [n for n, v in group.fixed if v == 'auto']
+    return [varies + 'Fixed: ' + ' '.join(said) + '.'] + ([f'Left at auto: {", ".join(auto)}.'] if auto else [])
 
 
 def intervals(means):
