@@ -32,6 +32,14 @@ class Files(Case):
             self.assertTrue(data.startswith(b'\x89PNG') and data.rstrip().endswith(b'IEND\xaeB`\x82') if n.endswith('png')
                             else data.rstrip().endswith(b'</svg>'), n)
 
+    def test_png_is_as_large_as_svg(self):
+        """One is drawn after the other: neither may leave its resolution behind."""
+        self.plot('--kind', 'stack')
+        with open(os.path.join(self.out, 'e.stack.png'), 'rb') as f:
+            wide = int.from_bytes(f.read(24)[16:20], 'big')
+        points = float(self.svg('e.stack').root.get('width').replace('pt', ''))
+        self.assertAlmostEqual(wide / (points / 72), 120, delta=0.5)
+
     def test_the_same_each_time(self):
         self.plot()
         first = self.hashes()

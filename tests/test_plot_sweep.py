@@ -77,6 +77,18 @@ class Sweep(Case):
         self.assertIn('e.sweep.polls.svg', self.plot('--metric', 'polls'))
         self.close(self.svg('e.sweep.polls').line('line.crossing'), {'1': 5.0, '4': 6.0})
 
+    def test_emulated_is_marked_without_markers(self):
+        """With many points there are lines alone: those that hold emulated spans are dashed, and starred."""
+        Run(self.dir).experiment('e', 'size', tuple(str(8 * (i + 1)) for i in range(130))).write()
+        self.plot('--kind', 'size')
+        svg = self.svg('e.size')
+        legend = svg.texts_of('legend')
+        for stage in MEASURED + EMULATED:
+            self.assertEqual('stroke-dasharray' in svg.style(f'line.{stage}'), stage in EMULATED, stage)
+            self.assertIn(stage + '*' * (stage in EMULATED), legend)
+        self.assertIn('*: holds emulated', ' '.join(legend))
+        self.assertIn('Of 130 values on the x axis', ' '.join(svg.texts_of('note')))
+
     def test_another_figure_is_told_from_it(self):
         """Negative controls: a mean changed in the rows; a marker moved in the drawing."""
         run = Run(self.dir).experiment('e', 'size', SIZES)

@@ -125,16 +125,16 @@ def stacked(group, metric, share):
     what = 'share of each stage in the mean time' if share else 'mean time of a message by stage'
     page = Page(words.title(group, what), words.about(group), ticks, xlim, words.variable_text(group.varied),
                 legend, notes, wide)
-    tops = draw_stack(page, parts, [whole_of(p) if p else 0 for p in drawn], have, share)
+    drawing = draw_stack(page, parts, [whole_of(p) if p else 0 for p in drawn], have, share)
     at = list(range(len(group.points)))
     if share:
-        page.y_axis('share of the sum of stages [%]', 0, min(130, max(112 if flagged else 104, tops['top'] * 1.02)))
+        page.y_axis('share of the sum of stages [%]', 0, min(130, max(112 if flagged else 104, drawing['top'] * 1.02)))
         label_shares(page, parts, wide / len(at))
     else:
-        scale, unit = tops['scale']
-        ends = [tops['top']] + [(m.hi if m.over else m.mean) / scale for m in totals if m]
-        page.y_axis(f'mean time [{unit}]', min(0.0, tops['bottom'] * 1.08), max(ends) * 1.16)
-        draw_totals(page, totals, scale, wide / len(at))
+        scale, unit = drawing['scale']
+        ends = [drawing['top']] + [(m.hi if m.over else m.mean) / scale for m in totals if m]
+        page.y_axis(f'mean time [{unit}]', min(0.0, drawing['bottom'] * 1.08), max(ends) * 1.16)
+        draw_totals(page, totals, scale, wide / len(at), drawing['tops'])
     mark_troubles(page, at, flagged, absent)
     return page
 
@@ -174,10 +174,10 @@ def draw_stack(page, parts, wholes, have, share):
         ends += [m.hi for m in tops if m]
         whiskers(page, f'interval.{s.name}', [i + shift[s.name] for i in range(len(parts))], tops, BAR / 24, 1.0,
                  '#8a8a8a')
-    return {'scale': (scale, unit), 'top': max(up + ends), 'bottom': min(down)}
+    return {'scale': (scale, unit), 'top': max(up + ends), 'bottom': min(down), 'tops': up}
 
 
-def draw_totals(page, totals, scale, slot):
+def draw_totals(page, totals, scale, slot, tops):
     """The total is a figure of its own, on one clock: it is drawn beside the sum, not from it."""
     at = [i for i, m in enumerate(totals) if m]
     if not at:
@@ -191,7 +191,7 @@ def draw_totals(page, totals, scale, slot):
         m = totals[i]
         v = m.mean / scale
         star = ' *' if m.emulated else ''
-        page.ax.annotate(f'{v:.0f}{star}' if v >= 100 else f'{v:.3g}{star}', (i, (m.hi if m.over else m.mean) / scale),
+        page.ax.annotate(f'{v:.0f}{star}' if v >= 100 else f'{v:.3g}{star}', (i, max(tops[i], (m.hi if m.over else m.mean) / scale)),
                          xytext=(0, 3), textcoords='offset points', ha='center', size=7.5, gid=f'value.{i}')
 
 

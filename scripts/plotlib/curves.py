@@ -53,11 +53,14 @@ def sweep(group, metric, kind='sweep'):
     means = [m for line in series.values() for m in line if m]
     without = [p for p in group.points if id(p) not in shown]
     flagged, absent = troubled(group, without)
-    legend = [(handle(s, group.numeric, any(m and m.emulated for m in series[s])),
-               label(s, metric, len(names) == 1)) for s in names]
+    few = len(group.points) <= MANY
+    emulated = {s: any(m and m.emulated for m in line) for s, line in series.items()}
+    legend = [(handle(s, group.numeric, emulated[s], few),
+               label(s, metric, len(names) == 1) + ('*' if emulated[s] and not few else '')) for s in names]
     if any(m.emulated for m in means):
-        legend.append((Line2D([], [], color='black', marker='o', markerfacecolor='white', linestyle=''),
-                       "hollow: holds emulated spans, a software NIC's own work"))
+        legend.append((Line2D([], [], color='black', marker='o' if few else None, markerfacecolor='white',
+                              linestyle='' if few or not group.numeric else '--'),
+                       f"{'hollow' if few else '*'}: holds emulated spans, a software NIC's own work"))
     legend += trouble_legend(flagged, absent)
     at, ticks, xlim, xlabel, wide = axis_of(group)
     said = METRIC_SAYS.get(metric, metric)
@@ -81,10 +84,13 @@ def label(stage, metric, alone):
     return metric if stage == '-' else f'{metric} ({stage})' if alone else stage
 
 
-def handle(stage, joined, hollow):
+def handle(stage, joined, hollow, few):
+    """What holds emulated spans is hollow, or dashed where there are too many points for markers."""
     look = LOOK[stage]
-    return Line2D([], [], color=look.colour if stage != 'queueing' else '#9a9a9a', marker=look.marker, markersize=5.5,
-                  linestyle='-' if joined else '', markerfacecolor='white' if hollow else look.colour,
+    dash = '' if not joined else '--' if hollow and not few else '-'
+    return Line2D([], [], color=look.colour if stage != 'queueing' else '#9a9a9a', linestyle=dash, linewidth=1.2,
+                  marker=look.marker if few else None if joined else '.', markersize=2 if not few else 8 if stage == 'total' else 5.5,
+                  markerfacecolor='white' if hollow and few else look.colour,
                   markeredgecolor='#555555' if stage in ('queueing', 'completion') else look.colour)
 
 
@@ -107,21 +113,19 @@ def y_of(page, means, unit, said):
 
 def line(page, group, stage, at, means, scale, lowest, shift):
     """Points with numbers are joined; names have no order, so they stand beside each other."""
-    h = handle(stage, group.numeric, False)
+    few = len(at) <= MANY
+    h = handle(stage, group.numeric, any(m and m.emulated for m in means), few)
     x = [a + (0 if group.numeric else shift) for a in at]
     y = [m.mean / scale if m else math.nan for m in means]
-    few = len(at) <= MANY
-    if group.numeric:
-        page.ax.plot(x, y, color=h.get_color(), linewidth=1.2, zorder=4).pop().set_gid(f'line.{stage}')
-    elif not few:
-        page.ax.plot(x, y, color=h.get_color(), linestyle='', marker='.', markersize=2,
-                     zorder=4).pop().set_gid(f'line.{stage}')
+    if group.numeric or not few:
+        page.ax.plot(x, y, color=h.get_color(), linewidth=1.2, linestyle=h.get_linestyle(), zorder=4, markersize=2,
+                     marker=None if few else h.get_marker()).pop().set_gid(f'line.{stage}')
     if few:     # else markers would hide the line
         for hollow in (False, True):
             which = [i for i, m in enumerate(means) if m and m.emulated == hollow]
             if which:
                 page.ax.plot([x[i] for i in which], [y[i] for i in which], linestyle='', marker=h.get_marker(),
-                             markersize=5.5, markeredgewidth=1.1, zorder=4,
+                             markersize=h.get_markersize(), markeredgewidth=1.1, zorder=4,
                              markerfacecolor='white' if hollow else LOOK[stage].colour,
                              markeredgecolor=h.get_markeredgecolor() if not hollow else h.get_color()
                              ).pop().set_gid(f'points.{stage}.{"emulated" if hollow else "measured"}')

@@ -28,6 +28,7 @@ STYLE = {
     'axes.spines.top': False, 'axes.spines.right': False,
     'axes.unicode_minus': False,
 }
+PNG_DPI = 120
 TITLE_PT, TEXT_PT, NOTE_PT = 11, 8, 7.5
 EDGE, GAP = 0.15, 0.1           # inches
 LEFT = 0.85                     # tick labels and label of the y axis
@@ -160,7 +161,7 @@ class Page:
         under = 0.1 + ticks_high + 0.06 + line_high(TEXT_PT) + 0.12
         high = top + axes_high + under + len(notes) * line_high(NOTE_PT) + EDGE
         self.title, self.size = ' '.join(title), (total, high)
-        self.fig = Figure(figsize=self.size, dpi=150)
+        self.fig = Figure(figsize=self.size, dpi=PNG_DPI)
         self.canvas = FigureCanvasAgg(self.fig)
         self.ax = self.fig.add_axes([LEFT / total, 1 - (top + axes_high) / high, axes_wide / total, axes_high / high])
         self.ax.set_xlim(*xlim)
@@ -233,6 +234,7 @@ class Page:
                 FigureCanvasSVG(self.fig).print_svg(
                     f, metadata={'Title': self.title, 'Date': None, 'Creator': 'fivestage scripts/plot.py'})
             else:
+                self.fig.dpi = PNG_DPI      # print_svg leaves its own
                 FigureCanvasAgg(self.fig).print_png(
                     f, metadata={'Title': self.title, 'Software': None}, pil_kwargs=None)
 

@@ -25,7 +25,7 @@ class Hist:
     """Bins of equal width in the logarithm, or in plain ns where a sample may be below nought."""
 
     def __init__(self, lo, hi):
-        self.log = lo > 0
+        self.log = 0 < lo <= hi
         self.lo, self.hi = (math.log(lo), math.log(hi)) if self.log else (lo, hi)
         self.bins, self.n = [0] * BINS, 0
 

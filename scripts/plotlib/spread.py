@@ -118,8 +118,8 @@ def draw(page, columns, unit, said):
         lo = min(min(above), min(c.quantiles.get('p50', hi) for c in columns if c.quantiles) / 4)
         lo = lo if lo > 0 else min(values)
     # The unit of the middle: a far tail shouldn't make the rest illegible.
-    middle = sorted(c.quantiles.get('p50', c.mean.mean) for c in columns if c.quantiles)[len(columns) // 2 - 1]
-    scale, unit = words.si(max(middle, 0), unit)
+    middles = sorted(c.quantiles.get('p50', c.mean.mean) for c in columns if c.quantiles)
+    scale, unit = words.si(max(middles[len(middles) // 2], 0), unit)
     log = lo > 0 and hi / lo > 3
     if log:
         page.y_axis(f'{said} [{unit}], logarithmic', lo / 1.25 / scale, hi * 1.7 / scale, log=True)
