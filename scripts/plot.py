@@ -80,17 +80,17 @@ def options(argv):
 
 
 # ---- what is drawn ----
-def fitting(group):
-    """The kinds that show something of this group."""
+def fitting(group, metric, stage):
+    """The kinds that show something of this group; metric and stage are None where not asked for."""
     out = []
-    if any(p.stages() for p in group.points):
+    if not metric and not stage and any(p.stages() for p in group.points):
         out += ['stack']
         if any(p.stages() and min(p.parts().values()) >= 0 < sum(p.parts().values()) for p in group.points):
             out += ['share']
-    if group.varied and group.metrics and len(group.shown(group.metrics[0])) > 1:
+    metric = metric or next(iter(group.metrics), None)
+    if not stage and group.varied and len(group.shown(metric)) > 1:
         out += ['size' if group.varied == 'size' else 'sweep']
-    if group.metrics and any(p.quantiles(s, group.metrics[0]) for p in group.points
-                             for s in p.figure_stages(group.metrics[0])):
+    if any(p.quantiles(s, metric) for p in group.points for s in ([stage] if stage else p.figure_stages(metric))):
         out += ['dist']
     return out
 
@@ -127,13 +127,7 @@ def jobs(results, given, found):
             raise Refused('--metric: one at a time')
     out, silent = [], []
     for g in found:
-        mine = fitting(g)
-        if '--metric' in given and not kinds:
-            mine = [k for k in (['size' if g.varied == 'size' else 'sweep'] if len(g.shown(given['--metric'])) > 1 else [])
-                    + ['dist'] if k != 'dist' or any(p.quantiles(s, given['--metric']) for p in g.points
-                                                     for s in g.stages(given['--metric']))]
-        if '--stage' in given and not kinds:
-            mine = [k for k in mine if k == 'dist' and given['--stage'] in g.stages(given.get('--metric', g.metrics[0]))]
+        mine = fitting(g, given.get('--metric'), given.get('--stage'))
         if kinds:
             # What was named has to be drawn, or refused in words; among all experiments, where it fits.
             one = '--experiment' in given or '--compare' in given or len(found) == 1

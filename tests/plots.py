@@ -94,8 +94,8 @@ class Run:
     def write(self, edit=None):
         os.makedirs(self.dir, exist_ok=True)
         rows = [r for r in (edit(list(r)) if edit else r for r in self.rows) if r]
-        for name, lines in (('plan.csv', [['point', 'experiment', 'probe', 'varied', 'value', *self.VARIABLES], *self.plan]),
-                            ('summary.csv', [HEADER.split(','), *rows])):
+        top = ['point', 'experiment', 'probe', 'varied', 'value', *self.VARIABLES]
+        for name, lines in (('plan.csv', [top, *self.plan]), ('summary.csv', [HEADER.split(','), *rows])):
             with open(os.path.join(self.dir, name), 'w', encoding='utf-8') as f:
                 f.writelines(','.join(quoted(c) for c in line) + '\n' for line in lines)
         with open(os.path.join(self.dir, 'run.json'), 'w', encoding='utf-8') as f:

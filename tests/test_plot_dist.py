@@ -34,7 +34,8 @@ class Dist(Case):
                         at[k.split('-')[1]] = at[k.split('-')[0]] + span[k]
                     at['noticed'] = at['intent'] + total(i, rep) + extra
                     rate = [ticks_per_ns * (2 if m in MARKS[5:12] else 1) for m in MARKS]
-                    lines.append(f'{plan[0]},{rep},{n},' + ','.join(str(round(at[m] * r)) for m, r in zip(MARKS, rate)) + ',3')
+                    ticks = ','.join(str(round(at[m] * r)) for m, r in zip(MARKS, rate))
+                    lines.append(f'{plan[0]},{rep},{n},{ticks},3')
         with open(os.path.join(self.dir, 'samples.csv'), 'w', encoding='utf-8') as f:
             f.write('\n'.join(lines) + '\n')
 
@@ -65,8 +66,8 @@ class Dist(Case):
         Run(self.dir).experiment('alone').write()
         self.plot('--kind', 'dist')
         svg = self.svg('alone.dist')
-        self.assertEqual([t for _, t in svg.xticks], ['total*', 'submit', 'issue', 'crossing', 'translation*', 'handoff*',
-                                                      'completion*', 'queueing*'])
+        self.assertEqual([t for _, t in svg.xticks], ['total*', 'submit', 'issue', 'crossing', 'translation*',
+                                                      'handoff*', 'completion*', 'queueing*'])
         means = {s: m for s, k, _, m in point_rows(0, 1) if k == '-'}
         self.close(svg.markers('quantile.p90'), {t: 1.2 * means[t.strip('*')] for _, t in svg.xticks})
 

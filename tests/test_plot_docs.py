@@ -29,7 +29,8 @@ def words(svg):
 class Docs(Case):
     def again(self, name):
         """MACHINE-EXPERIMENT.KIND.svg is of results/MACHINE/default."""
-        machine = next(m for m in sorted(os.listdir(os.path.join(ROOT, 'results')), reverse=True) if name.startswith(m + '-'))
+        machines = sorted(os.listdir(os.path.join(ROOT, 'results')), reverse=True)
+        machine = next(m for m in machines if name.startswith(m + '-'))
         experiment, kind, _ = name[len(machine) + 1:].rsplit('.', 2)
         self.plot('--experiment', experiment, '--kind', kind, '--format', 'svg',
                   where=os.path.join(ROOT, 'results', machine, 'default'))

@@ -24,13 +24,14 @@ class Files(Case):
 
     def test_svg_and_png_of_each(self):
         names = self.plot()
-        self.assertEqual(names, sorted(f'e.{k}.{f}' for k in ('stack', 'share', 'size', 'dist') for f in ('svg', 'png')))
+        kinds = ('stack', 'share', 'size', 'dist')
+        self.assertEqual(names, sorted(f'e.{k}.{f}' for k in kinds for f in ('svg', 'png')))
         self.assertEqual(sorted(os.listdir(self.out)), names)
         for n in names:
             with open(os.path.join(self.out, n), 'rb') as f:
                 data = f.read()
-            self.assertTrue(data.startswith(b'\x89PNG') and data.rstrip().endswith(b'IEND\xaeB`\x82') if n.endswith('png')
-                            else data.rstrip().endswith(b'</svg>'), n)
+            end = b'IEND\xaeB`\x82' if n.endswith('png') else b'</svg>'
+            self.assertTrue(data.rstrip().endswith(end), n)
 
     def test_png_is_as_large_as_svg(self):
         """One is drawn after the other: neither may leave its resolution behind."""
@@ -47,7 +48,8 @@ class Files(Case):
         self.assertEqual(first, self.hashes())
 
     def test_default_place(self):
-        r = subprocess.run([sys.executable, PLOT, self.dir, '--kind', 'stack'], capture_output=True, text=True, check=False)
+        r = subprocess.run([sys.executable, PLOT, self.dir, '--kind', 'stack'], capture_output=True, text=True,
+                           check=False)
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertEqual(sorted(os.listdir(os.path.join(self.dir, 'plots'))), ['e.stack.png', 'e.stack.svg'])
 

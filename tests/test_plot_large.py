@@ -34,6 +34,13 @@ class Large(Case):
         self.assertLess(max(os.path.getsize(os.path.join(self.out, n)) for n in os.listdir(self.out)), 16 << 20)
         self.assertEqual(len(os.listdir(self.out)), 8)
 
+    def test_memory_is_seen(self):
+        """The control: a process that takes more is one that fails."""
+        p = subprocess.Popen([sys.executable, '-c', f'b"x" * ({MIB + 50} << 20)'])
+        _, _, usage = os.wait4(p.pid, 0)
+        p.returncode = 0
+        self.assertGreater(usage.ru_maxrss / 1024, MIB)
+
     def test_many_runs(self):
         self.measure(20, -(-ROWS // PER_RUN // 20) + 1)
 

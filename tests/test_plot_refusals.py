@@ -76,7 +76,8 @@ class Refusals(Case):
                 cells[lines[0].split(',').index(column)] = quoted(value)
                 return '\n'.join([*lines[:3], ','.join(cells), *lines[4:]]) + '\n'
             return edit
-        for column, value, word in (('mean', 'nan', 'mean is "nan"'), ('mean', '1e400', 'mean'), ('mean', '1e300', 'mean'),
+        for column, value, word in (('mean', 'nan', 'mean is "nan"'), ('mean', '1e400', 'mean'),
+                                    ('mean', '1e300', 'mean'),
                                     ('ci_lo', 'N/A', 'ci_lo is "N/A"'), ('p50', '1_0', 'p50'), ('rep', '0', 'rep'),
                                     ('rep', '-1', 'rep'), ('stage', 'handover', 'unknown stage "handover"'),
                                     ('origin', 'guessed', 'unknown origin'), ('status', 'fine', 'unknown status'),
@@ -114,7 +115,8 @@ class Refusals(Case):
                            (('--compare', 'e,x'), 'no experiment "x"'), (('--vary', 'colour'), 'no column "colour"'),
                            (('--vary', 'nic'), 'varies size, not nic'), (('--metric', 'joy'), '"joy"'),
                            (('--stage', 'x'), 'nothing to draw'), (('--format', 'pdf'), 'no format "pdf"'),
-                           (('--kind',), 'needs a value'), (('--what', 'x'), '--what is no option'), (('more',), '2 are named'),
+                           (('--kind',), 'needs a value'), (('--what', 'x'), '--what is no option'),
+                           (('more',), '2 are named'),
                            (('--kind', 'stack', '--metric', 'latency', '--stage', 'total', '--kind', 'x'), 'twice')):
             self.refused(word, args=args)
 
@@ -130,8 +132,10 @@ class Refusals(Case):
         self.refused('no point has a mean of each of the five stages', args=('--kind', 'stack'))
 
     def test_samples(self):
-        for text, word in (('', 'empty'), ('a,b\n', 'not the columns'), ('point,rep,message,intent\nx,1,1,5\n', ':2: point x'),
-                           ('point,rep,message,intent\nx,1\n', ':2: 2 cells'), ('point,rep,message,intent', 'half-written'),
+        for text, word in (('', 'empty'), ('a,b\n', 'not the columns'),
+                           ('point,rep,message,intent\nx,1,1,5\n', ':2: point x'),
+                           ('point,rep,message,intent\nx,1\n', ':2: 2 cells'),
+                           ('point,rep,message,intent', 'half-written'),
                            (f'point,rep,message,intent\n{self.run_.plan[0][0]},1,0,soon\n', ':2: intent is "soon"')):
             self.file('samples.csv', text)
             self.refused('samples.csv', word)

@@ -19,7 +19,8 @@ def wanted(stage, origin, repeat=1):
             if stage == 'crossing':
                 runs.append(next(m for s, k, _, m in point_rows(i, rep) if s == stage and k == '-'))
             else:
-                runs.append(sum(interval_mean(k, i, rep) for k, (_, s, o) in enumerate(PATH) if (s, o) == (stage, origin)))
+                runs.append(sum(interval_mean(k, i, rep) for k, (_, s, o) in enumerate(PATH)
+                                if (s, o) == (stage, origin)))
         out[label] = sum(runs) / repeat
     return out
 
@@ -46,7 +47,8 @@ class Stack(Case):
         self.assertEqual(svg.texts_of('xlabel'), ['size [B]'])
         self.assertEqual(svg.texts_of('title'), ['e: mean time of a message by stage, by size'])
         about = ' '.join(svg.texts_of('about'))
-        for word in ('Varies: size (3 values)', 'Fixed: probe=path', 'ordering=gpu-fence', 'auto: queue_mem', 'plant=none'):
+        for word in ('Varies: size (3 values)', 'Fixed: probe=path', 'ordering=gpu-fence', 'auto: queue_mem',
+                     'plant=none'):
             self.assertIn(word, about)
         legend = ' '.join(svg.texts_of('legend'))
         for word in (*STAGES, "emulated: a software NIC's own work", 'total'):
@@ -75,12 +77,18 @@ class Stack(Case):
         self.close(svg.spans('interval.total'), want, 2)
         self.assertIn('means over 3 runs', ' '.join(svg.texts_of('note')))
 
+    def test_student(self):
+        """Against printed tables."""
+        from plotlib.points import t975
+        for df, t in ((1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (7, 2.3646), (30, 2.0423), (1000, 1.9623)):
+            self.assertAlmostEqual(t975(df), t, delta=2e-4)
+
     def test_share(self):
         Run(self.dir).experiment('e', 'size', SIZES).write()
         self.plot('--kind', 'share')
         svg = self.svg('e.share')
-        whole = {k: sum(wanted(s, o)[k] for s in STAGES for o in (('measured',) if s == 'crossing' else ('measured', 'emulated')))
-                 for k in LABELS}
+        pairs = [('crossing', 'measured'), *sorted({(s, o) for _, s, o in PATH})]
+        whole = {k: sum(wanted(s, o)[k] for s, o in pairs) for k in LABELS}
         drawn = dict.fromkeys(LABELS, 0.0)
         for stage in STAGES:
             for origin in ('measured', 'emulated'):

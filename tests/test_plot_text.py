@@ -11,7 +11,7 @@ from plots import ROOT, Case, Run
 plots.skip_without_matplotlib()
 from matplotlib.backends.backend_agg import FigureCanvasAgg     # pylint: disable=wrong-import-position
 from matplotlib.text import Text                                # pylint: disable=wrong-import-position
-from plotlib import load, page, points                          # pylint: disable=wrong-import-position
+from plotlib import load, page                                  # pylint: disable=wrong-import-position
 import plot                                                     # pylint: disable=wrong-import-position
 
 
@@ -74,7 +74,8 @@ class NoOverlap(Case):
         for i, (varied, values) in enumerate((
                 ('ordering', tuple(f'{long}{k}' for k in range(12))), ('ordering', tuple(f'v{k}' for k in range(150))),
                 ('size', tuple(str(8 * k) for k in range(200))), ('size', ('0', '1', '2', '3', '1048576', '1048577')),
-                ('batch', ('1', '1.0001', '1.0002', '1000000')), ('ordering', ('x' * 400, 'y')), ('ordering', ('$a$', '_b', '<c>')))):
+                ('batch', ('1', '1.0001', '1.0002', '1000000')), ('ordering', ('x' * 400, 'y')),
+                ('ordering', ('$a$', '_b', '<c>')))):
             d = Run(os.path.join(self.tmp, str(i)), repeat=2).experiment(
                 'e' * (1 + 40 * i), varied, values, rows=lambda p, r: plots.point_rows(p % 9, r),
                 trouble=lambda v, r: ('flagged', why) if hash(v) % 3 == 0 and r == 1 else None).write()

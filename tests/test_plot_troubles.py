@@ -41,8 +41,9 @@ class Troubles(Case):
         self.assertNotIn('see below', ' '.join(svg.texts))
 
     def test_some_runs_of_a_point(self):
-        Run(self.dir, repeat=3).experiment(
-            'e', 'ordering', VALUES, trouble=lambda v, rep: ('failed', 'a crash') if (v, rep) == ('none', 2) else None).write()
+        def crash(value, rep):
+            return ('failed', 'a crash') if (value, rep) == ('none', 2) else None
+        Run(self.dir, repeat=3).experiment('e', 'ordering', VALUES, trouble=crash).write()
         self.plot('--kind', 'stack')
         svg = self.svg('e.stack')
         self.assertIn('failed: none (1 of 3 runs): a crash', self.said(svg))
@@ -59,7 +60,8 @@ class Troubles(Case):
 
     def test_many_have_one_line(self):
         values = tuple(str(8 * (i + 1)) for i in range(40))
-        Run(self.dir).experiment('e', 'size', values, trouble=lambda v, rep: ('skipped', 'too large') if int(v) > 80 else None).write()
+        Run(self.dir).experiment('e', 'size', values,
+                                 trouble=lambda v, _: ('skipped', 'too large') if int(v) > 80 else None).write()
         self.plot('--kind', 'stack')
         self.assertIn('and 18 more: too large', self.said(self.svg('e.stack')))
 

@@ -17,7 +17,8 @@ from .page import Page, slot_wide
 
 BAR = 0.72              # of a slot
 # An exclamation mark, drawn: a marker made of text would depend on how text is parsed.
-BANG = Path([(-.18, 1), (.18, 1), (.08, -.35), (-.08, -.35), (0, 0), (-.13, -.7), (.13, -.7), (.13, -1), (-.13, -1), (0, 0)],
+BANG = Path([(-.18, 1), (.18, 1), (.08, -.35), (-.08, -.35), (0, 0),
+             (-.13, -.7), (.13, -.7), (.13, -1), (-.13, -1), (0, 0)],
             [Path.MOVETO, *3 * [Path.LINETO], Path.CLOSEPOLY] * 2)
 MANY = 120              # points; with more of them caps and markers would only hide lines
 TALL = 0.965            # where flags stand, of the axes' height
@@ -87,7 +88,8 @@ def origin_legend(used):
 def bars(page, boxes, gid, stage, origin):
     """boxes: (x, from, to)"""
     look = LOOK[stage]
-    strokes(page, gid, [[(x - BAR / 2, lo), (x + BAR / 2, lo), (x + BAR / 2, hi), (x - BAR / 2, hi)] for x, lo, hi in boxes],
+    r = BAR / 2
+    strokes(page, gid, [[(x - r, lo), (x + r, lo), (x + r, hi), (x - r, hi)] for x, lo, hi in boxes],
             closed=True, facecolor=look.colour, edgecolor=look.ink, linewidth=0.4 if len(boxes) < 60 else 0,
             hatch=ORIGIN[origin].hatch or None, zorder=3)
 
@@ -108,20 +110,15 @@ def stacked(group, metric, share):
     totals = [p.mean('total', 'latency') if p else None for p in drawn]
     without = [p for p, d in zip(group.points, drawn) if not d]
     flagged, absent = troubled(group, without)
-    used = {k for p in parts for k in p}
-    legend = [(Patch(facecolor=s.colour, edgecolor='black', linewidth=0.4), s.name)
-              for s in reversed(STAGES) if any((s.name, o.name) in used for o in ORIGINS)]
-    legend += origin_legend({o for _, o in used})
-    if not share and any(totals):
-        legend.append((Line2D([], [], color='black', marker='_', markersize=9, linestyle=''),
-                       'total, with its interval' + ('; * holds emulated spans' if any(m and m.emulated for m in totals) else '')))
-    legend += trouble_legend(flagged, absent)
     means = [m for h, d in zip(have, drawn) if d for m in h.values() if m] + [m for m in totals if m]
     ticks, xlim, wide = slots(group)
-    notes = [*words.intervals(means), *(['An interval is that of the stage\'s mean, scaled as its bar; what '
-                                         'reaches beyond the axis is cut.'] if share else []), *words.troubles(group, without, 'it lacks a mean of one of the stages'
-                                                      + (', or has one below nought' if share else '')),
-             *words.source(group)]
+    notes = words.intervals(means)
+    lacking = 'it lacks a mean of one of the stages'
+    if share:
+        notes.append("An interval is that of the stage's mean, scaled as its bar; what reaches beyond the axis is cut.")
+        lacking += ', or has one below nought'
+    notes += words.troubles(group, without, lacking) + words.source(group)
+    legend = stack_legend({k for p in parts for k in p}, [] if share else totals) + trouble_legend(flagged, absent)
     what = 'share of each stage in the mean time' if share else 'mean time of a message by stage'
     page = Page(words.title(group, what), words.about(group), ticks, xlim, words.variable_text(group.varied),
                 legend, notes, wide)
@@ -137,6 +134,18 @@ def stacked(group, metric, share):
         draw_totals(page, totals, scale, wide / len(at), drawing['tops'])
     mark_troubles(page, at, flagged, absent)
     return page
+
+
+def stack_legend(used, totals):
+    """used: the parts that are drawn; the uppermost stage first, as in the bars."""
+    out = [(Patch(facecolor=s.colour, edgecolor='black', linewidth=0.4), s.name)
+           for s in reversed(STAGES) if any((s.name, o.name) in used for o in ORIGINS)]
+    out += origin_legend({o for _, o in used})
+    if any(totals):
+        star = '; * holds emulated spans' if any(m and m.emulated for m in totals) else ''
+        out.append((Line2D([], [], color='black', marker='_', markersize=9, linestyle=''),
+                    'total, with its interval' + star))
+    return out
 
 
 def whole_of(point):
@@ -191,7 +200,8 @@ def draw_totals(page, totals, scale, slot, tops):
         m = totals[i]
         v = m.mean / scale
         star = ' *' if m.emulated else ''
-        page.ax.annotate(f'{v:.0f}{star}' if v >= 100 else f'{v:.3g}{star}', (i, max(tops[i], (m.hi if m.over else m.mean) / scale)),
+        top = max(tops[i], (m.hi if m.over else m.mean) / scale)
+        page.ax.annotate(f'{v:.0f}{star}' if v >= 100 else f'{v:.3g}{star}', (i, top),
                          xytext=(0, 3), textcoords='offset points', ha='center', size=7.5, gid=f'value.{i}')
 
 

@@ -88,8 +88,9 @@ def handle(stage, joined, hollow, few):
     """What holds emulated spans is hollow, or dashed where there are too many points for markers."""
     look = LOOK[stage]
     dash = '' if not joined else '--' if hollow and not few else '-'
+    size = 2 if not few else 8 if stage == 'total' else 5.5
     return Line2D([], [], color=look.colour if stage != 'queueing' else '#9a9a9a', linestyle=dash, linewidth=1.2,
-                  marker=look.marker if few else None if joined else '.', markersize=2 if not few else 8 if stage == 'total' else 5.5,
+                  marker=look.marker if few else None if joined else '.', markersize=size,
                   markerfacecolor='white' if hollow and few else look.colour,
                   markeredgecolor='#555555' if stage in ('queueing', 'completion') else look.colour)
 

@@ -115,6 +115,12 @@ def fit_ticks(ticks, scale):
     def tall(ts):
         return max(len(x.split('\n')) for _, x in ts) * line_high(TEXT_PT)
 
+    # No label is narrower than a line is high, so of thousands most needn't be measured.
+    roomy = ticks[:1]
+    for t in ticks[1:]:
+        if (t[0] - roomy[-1][0]) * scale >= 0.1 or len(ticks) <= 100:
+            roomy.append(t)
+    ticks = roomy
     if fits(ticks, wide):
         return ticks, False, tall(ticks)
     folded = [(x, '\n'.join(broken(label))) for x, label in ticks] if len(ticks) <= 40 else ticks
@@ -168,11 +174,12 @@ class Page:
         self.x_axis(shown, upright)
         y = self.lines(title, EDGE, TITLE_PT, 'title', weight='bold')
         self.lines(about, y, TEXT_PT, 'about', color='#333333')
-        self.fig.text((LEFT + axes_wide / 2) / total, 1 - (top + axes_high + 0.1 + ticks_high + 0.06) / high, plain(xlabel),
-                      ha='center', va='top', size=TEXT_PT, gid='xlabel')
+        self.fig.text((LEFT + axes_wide / 2) / total, 1 - (top + axes_high + 0.16 + ticks_high) / high,
+                      plain(xlabel), ha='center', va='top', size=TEXT_PT, gid='xlabel')
         self.lines(notes, top + axes_high + under, NOTE_PT, 'note', color='#333333')
         if legend:
-            self.fig.legend([h for h, _ in legend], ['\n'.join(t) for _, t in legend], loc='upper left', frameon=False, borderaxespad=0, fontsize=TEXT_PT,
+            self.fig.legend([h for h, _ in legend], ['\n'.join(t) for _, t in legend], loc='upper left',
+                            frameon=False, borderaxespad=0, fontsize=TEXT_PT,
                             bbox_to_anchor=((LEFT + axes_wide + 2 * GAP) / total, 1 - top / high),
                             handlelength=2, labelspacing=0.55).set_gid('legend')
 

@@ -8,7 +8,8 @@ from .bars import BAR, MANY, mark_troubles, slots, strokes, trouble_legend, trou
 from .look import LOOK, METRIC_SAYS, STAGES
 from .page import Page
 
-MARKERS = (('p50', 'o', '-', 'median'), ('p90', '^', '--', '90 %'), ('p99', 's', '-.', '99 %'), ('p999', 'D', ':', '99.9 %'))
+MARKERS = (('p50', 'o', '-', 'median'), ('p90', '^', '--', '90 %'), ('p99', 's', '-.', '99 %'),
+           ('p999', 'D', ':', '99.9 %'))
 COLUMN_PT = 5
 MEAN = '#d00000'
 COLOURED = {s.name for s in STAGES} - {'queueing'}    # too light for a thin line
@@ -47,7 +48,8 @@ def dist(group, metric=None, stage=None, hist=None):
     if len(group.points) == 1:      # columns are stages
         columns = [c for c in columns if c.quantiles]
         ticks = [(i, (metric if c.stage == '-' else c.stage) + star(c)) for i, c in enumerate(columns)]
-        xlim, wide, xlabel, what = (-0.6, len(ticks) - 0.4), max(3.2, 0.75 * len(ticks)), 'stage', ' by stage' if len(columns) > 1 else ''
+        xlim, wide, xlabel = (-0.6, len(ticks) - 0.4), max(3.2, 0.75 * len(ticks)), 'stage'
+        what = ' by stage' if len(columns) > 1 else ''
         at, without = [None], []
         flagged, absent = [], []
     else:
@@ -93,7 +95,8 @@ def notes_of(group, columns, without, metric):
     runs = max((c.mean.runs for c in columns if c.mean), default=1)
     out = []
     if runs > 1:
-        out.append(f'Quantiles are those of each run, averaged over up to {runs} runs; lowest and highest are over all.')
+        out.append(f'Quantiles are those of each run, averaged over up to {runs} runs; '
+                   'lowest and highest are over all.')
     else:
         out.append('Quantiles are over the messages of one run.')
     below = [c for c in columns if c.quantiles.get('min', 1) <= 0 < c.quantiles.get('max', 0)]
