@@ -117,6 +117,15 @@ def reasons(group):
     return '; '.join(found[:3]) + (f'; and {len(found) - 3} reasons more' if len(found) > 3 else '')
 
 
+def lacking(group, metric, stage):
+    metric = metric or next(iter(group.metrics), None)
+    if not metric:
+        return 'its rows have no mean of anything'
+    n = len(group.shown(metric))
+    return (f'{n or "no"} point{"" if n == 1 else "s"} with a mean of {metric}, and no quantiles'
+            f'{" of stage " + stage if stage else ""}: no kind that was asked for shows that')
+
+
 def jobs(results, given, found):
     """[(group, kind)], and of groups without a figure why."""
     kinds = several('--kind', given['--kind'], KINDS, 'kind') if '--kind' in given else None
@@ -133,7 +142,7 @@ def jobs(results, given, found):
             one = '--experiment' in given or '--compare' in given or len(found) == 1
             mine = kinds if one else [k for k in kinds if k in mine]
         if not mine:
-            silent.append((g, reasons(g) or 'nothing in it that these kinds show'))
+            silent.append((g, reasons(g) or lacking(g, given.get('--metric'), given.get('--stage'))))
         out += [(g, k) for k in mine]
     if not out:
         g, why = silent[0]
