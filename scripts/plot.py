@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws a result directory of `fivestage run`.
+
+  scripts/plot.py DIR [-o OUT] [--kind K,...] [--experiment E,...] [--compare E,E,...]
+                  [--vary NAME] [--metric M] [--stage S] [--format svg,png]
+
+Without options every experiment in DIR is drawn, in the kinds that fit it, into
+DIR/plots: EXPERIMENT.KIND.svg and .png. A line on stdout for each file.
+
+  -o OUT            where to; made if it isn't there
+  --kind            stack   the five stages of each point on each other (means)
+                    share   the same as parts of the whole
+                    size    means by message size
+                    sweep   means by any other variable
+                    dist    quantiles, and the samples of --raw where there are some
+  --experiment      these alone
+  --compare         the points of several experiments in one figure; they may differ in
+                    one column of plan.csv
+  --vary            of a grid (--cross): the variable on the x axis
+  --metric          of sweep and dist: another one than the experiment's first
+  --stage           of dist: another one than the total
+  --format          svg, png or both (default)
+
+Needs matplotlib 3.6 or later (Debian: python3-matplotlib) and nothing else.
+Exit codes: 0 drawn; 2 refused, with one sentence that says why; 130 interrupted.
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True      # the sources' directory may be shared, or read-only
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+# pylint: disable=wrong-import-position
+from plotlib import Refused, load, points
+
+FORMATS = ('svg', 'png')
+KINDS = ('stack', 'share', 'size', 'sweep', 'dist')
+OPTIONS = ('-o', '--kind', '--experiment', '--compare', '--vary', '--metric', '--stage', '--format')
+
+
+# ---- the command line ----
+def several(option, text, legal, what):
+    out = []
+    for word in text.split(','):
+        if word not in legal:
+            raise Refused(f'{option}: there is no {what} "{word}"; there {"is" if len(legal) == 1 else "are"}: '
+                          f'{", ".join(legal)}')
+        if word not in out:
+            out.append(word)
+    return out
+
+
+def options(argv):
+    """(DIR, {option: text})"""
+    given, places, args = {}, [], list(argv)
+    while args:
+        a = args.pop(0)
+        if a == '--':
+            places += args
+            break
+        name, eq, text = a.partition('=') if a.startswith('--') else (a, '', '')
+        if not a.startswith('-') or a == '-':
+            places.append(a)
+            continue
+        if name not in OPTIONS:
+            raise Refused(f'{name} is no option; there are: {", ".join(OPTIONS)}, --help')
+        if name in given:
+            raise Refused(f'{name} stands twice')
+        if not eq and not args:
+            raise Refused(f'{name} needs a value')
+        given[name] = text if eq else args.pop(0)
+        if not given[name]:
+            raise Refused(f'{name} needs a value')
+    if len(places) != 1:
+        raise Refused(f'one result directory is drawn at a time, {len(places)} are named; see --help')
+    if '--compare' in given and '--experiment' in given:
+        raise Refused('--compare names experiments already: it goes without --experiment')
+    return places[0], given
+
+
+# ---- what is drawn ----
+def fitting(group, metric, stage):
+    """The kinds that show something of this group; metric and stage are None where not asked for."""
+    out = []
+    if not metric and not stage and any(p.stages() for p in group.points):
+        out += ['stack']
+        if any(p.stages() and min(p.parts().values()) >= 0 < sum(p.parts().values()) for p in group.points):
+            out += ['share']
+    metric = metric or next(iter(group.metrics), None)
+    if not stage and group.varied and len(group.shown(metric)) > 1:
+        out += ['size' if group.varied == 'size' else 'sweep']
+    if any(p.quantiles(s, metric) for p in group.points for s in ([stage] if stage else p.figure_stages(metric))):
+        out += ['dist']
+    return out
+
+
+def groups(results, given):
+    rows_of = points.experiments(results)
+    if '--vary' in given and given['--vary'] not in results.variables:
+        raise Refused(f'{results.plan_path}:1: there is no column "{given["--vary"]}"; variables are: '
+                      f'{", ".join(results.variables)}')
+    if '--compare' in given:
+        names = several('--compare', given['--compare'], list(rows_of), 'experiment')
+        return [points.group_together(results, names, rows_of)]
+    names = several('--experiment', given['--experiment'], list(rows_of), 'experiment') \
+        if '--experiment' in given else list(rows_of)
+    return [g for n in names for g in points.groups_of(results, n, rows_of[n], given.get('--vary'))]
+
+
+def reasons(group):
+    found = []
+    for p in group.points:
+        for status, why in p.reasons:
+            if f'{status}: {why}' not in found:
+                found.append(f'{status}: {why}')
+    return '; '.join(found[:3]) + (f'; and {len(found) - 3} reasons more' if len(found) > 3 else '')
+
+
+def lacking(group, metric, stage):
+    metric = metric or next(iter(group.metrics), None)
+    if not metric:
+        return 'its rows have no mean of anything'
+    n = len(group.shown(metric))
+    return (f'{n or "no"} point{"" if n == 1 else "s"} with a mean of {metric}, and no quantiles'
+            f'{" of stage " + stage if stage else ""}: no kind that was asked for shows that')
+
+
+def jobs(results, given, found):
+    """[(group, kind)], and of groups without a figure why."""
+    kinds = several('--kind', given['--kind'], KINDS, 'kind') if '--kind' in given else None
+    metrics = sorted({m for g in found for m in g.metrics})
+    if '--metric' in given:
+        several('--metric', given['--metric'], metrics, 'metric in these experiments,')
+        if ',' in given['--metric']:
+            raise Refused('--metric: one at a time')
+    out, silent = [], []
+    for g in found:
+        mine = fitting(g, given.get('--metric'), given.get('--stage'))
+        if kinds:
+            # What was named has to be drawn, or refused in words; among all experiments, where it fits.
+            one = '--experiment' in given or '--compare' in given or len(found) == 1
+            mine = kinds if one else [k for k in kinds if k in mine]
+        if not mine:
+            silent.append((g, reasons(g) or lacking(g, given.get('--metric'), given.get('--stage'))))
+        out += [(g, k) for k in mine]
+    if not out:
+        g, why = silent[0]
+        raise Refused(f'{results.path}: nothing to draw: {g.heading}: {why}'
+                      + (f' (and {len(silent) - 1} experiments more)' if len(silent) > 1 else ''))
+    return out, silent
+
+
+def histograms(results, todo, given):
+    """What dist wants of samples.csv, read in one pass."""
+    from plotlib import samples, spread
+    stages, point = {}, {}
+    for g, kind in todo:
+        if kind != 'dist':
+            continue
+        metric, pairs = spread.wanted(g, given.get('--metric'), given.get('--stage'))
+        for p, s in pairs:
+            if metric == 'latency':
+                stages.setdefault(p.id, set()).add(s)
+                point[p.id] = p
+    wanted = {i: samples.Wanted(point[i], sorted(s)) for i, s in stages.items()}
+    if not wanted or not samples.read(results, wanted):
+        return {}
+    return {(i, s): h for i, w in wanted.items() for s, h in w.hist.items() if h.n}
+
+
+def draw(group, kind, given, hist):
+    from plotlib import bars, curves, spread
+    metric = given.get('--metric')
+    if kind in ('stack', 'share'):
+        return bars.stacked(group, metric, kind == 'share')
+    if kind == 'dist':
+        return spread.dist(group, metric, given.get('--stage'), hist)
+    return curves.sweep(group, metric, kind)
+
+
+def with_matplotlib():
+    """Only now, since it takes longer to load than most directories."""
+    try:
+        import matplotlib
+        if tuple(int(x) for x in matplotlib.__version__.split('.')[:2]) < (3, 6):
+            raise Refused(f'matplotlib {matplotlib.__version__} is too old: 3.6 or later is needed')
+        from plotlib import page
+    except ImportError as e:
+        raise Refused(f'{e.name} is missing in {sys.executable}: install matplotlib (Debian: python3-matplotlib, '
+                      f'for /usr/bin/python3)') from e
+    return page
+
+
+def directory(given, where):
+    out = given.get('-o', os.path.join(where, 'plots'))
+    try:
+        os.makedirs(out, exist_ok=True)
+    except OSError as e:
+        raise Refused(f'{out}: cannot be made: {e.strerror}') from e
+    return out
+
+
+def run(argv):
+    if any(a in ('-h', '--help') for a in argv):
+        print(__doc__.strip())
+        return
+    where, given = options(argv)
+    formats = several('--format', given.get('--format', ','.join(FORMATS)), FORMATS, 'format')
+    results = load.Results(where)
+    todo, silent = jobs(results, given, groups(results, given))
+    page = with_matplotlib()
+    hist = histograms(results, todo, given)
+    page.start()
+    out, used = directory(given, where), set()
+    for g, kind in todo:
+        # Suffixes of what isn't the default, so that figures don't overwrite each other.
+        stem = '.'.join([g.name, kind] + [given[o] for o in ('--metric', '--stage') if o in given])
+        stem = page.safe(stem)
+        while stem in used:
+            stem += '_'
+        used.add(stem)
+        for path in draw(g, kind, given, hist).save(out, stem, formats):
+            print(path, flush=True)
+    for g, why in silent:
+        print(f'not drawn: {g.heading}: {why}')
+
+
+def main():
+    try:
+        run(sys.argv[1:])
+        sys.stdout.flush()
+        return 0
+    except Refused as e:
+        said = str(e)
+    except BrokenPipeError:     # nobody reads the list any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except OSError as e:
+        said = f'{e.filename or "stdout"}: {e.strerror or e}'
+    except MemoryError:
+        said = 'out of memory'
+    except Exception as e:      # pylint: disable=broad-except
+        at = e.__traceback__
+        while at.tb_next:
+            at = at.tb_next
+        said = (f'a fault of this script, not of what it reads: {type(e).__name__}: {e} '
+                f'({os.path.basename(at.tb_frame.f_code.co_filename)}:{at.tb_lineno})')
+    # One line, whatever was in a file's name or in a cell.
+    said = ''.join(c if c.isprintable() else '?' for c in f'scripts/plot.py: {said}')
+    print(said.encode('utf-8', 'replace').decode('utf-8'), file=sys.stderr)
+    return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How things look, the same in every figure: the table of stages and that of origins.
+
+The colours keep apart for every kind of colour blindness, and by lightness alone
+when printed in grey; tests/test_plot_colours.py computes both. Lines also differ
+by marker. Names are those of stages/stage.c (tests/test_plot_names.py).
+"""
+from collections import namedtuple
+
+Stage = namedtuple('Stage', 'name colour ink marker')
+
+# In the order of stages/stage.c, which is also the order from the axis outwards.
+# `ink`: what can be read, and hatched, on the colour.
+STAGES = (
+    Stage('issue', '#16233f', 'white', 'o'),
+    Stage('crossing', '#70378f', 'white', 's'),
+    Stage('translation', '#c24e14', 'white', '^'),
+    Stage('handoff', '#4cadbf', 'black', 'D'),
+    Stage('completion', '#f3c447', 'black', 'v'),
+    Stage('queueing', '#ececec', 'black', 'P'),
+)
+# Not stages: sums over them, and rows that are of no stage at all.
+SUMS = (
+    Stage('total', '#000000', 'white', '*'),
+    Stage('submit', '#7f7f7f', 'black', 'X'),
+    Stage('-', '#4d4d4d', 'white', 'h'),
+)
+LOOK = {s.name: s for s in STAGES + SUMS}
+FIVE = tuple(s.name for s in STAGES[:5])
+
+# How a figure's origin is seen; `says` goes into the legend.
+Origin = namedtuple('Origin', 'name hatch says')
+ORIGINS = (
+    Origin('measured', '', 'measured'),
+    Origin('emulated', '////', "emulated: a software NIC's own work"),
+    Origin('fitted', '....', 'fitted: from differences of points'),
+)
+ORIGIN = {o.name: o for o in ORIGINS}
+
+FLAGGED = '#d00000'
+
+# Units of variables that have one (stages/vars.c).
+VARIABLE_UNIT = {'size': 'B', 'segment': 'B', 'plant': 'ns', 'untold': 'ns'}
+
+# Marks that are read on another clock than the issuer's.
+NIC_MARKS = ('seen', 'started', 'fetched', 'translated', 'read', 'written', 'completed')
+HELPER_MARKS = ('taken', 'caught', 'relayed')
+
+# What the metrics are called on an axis.
+METRIC_SAYS = {
+    'latency': 'mean time', 'rate': 'mean rate', 'observer': 'cost of taking all marks',
+    'floor': 'bare loop', 'polls': 'looks at a completion', 'responder': "the responder's own time",
+    'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
+    'plant_delta': 'moved by the plant', 'plant_wall': 'wall time added by the plant',
+}
