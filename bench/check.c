@@ -15,7 +15,7 @@
 
 static const char *const claim_names[CLAIMS] = { "own", "other", "crossing", "wall" };
 
-struct check *check_new(const struct plan *p, int cpu)
+struct check *check_new(const struct plan *p, const int cpu[AGENTS])
 {
 	struct check *c = calloc(1, sizeof *c);
 	int v = fs_var_find("plant");
@@ -23,7 +23,6 @@ struct check *check_new(const struct plan *p, int cpu)
 	if (!c)
 		return NULL;
 	c->plan = p;
-	c->cpu = cpu;
 	c->nplants = p->npoints;
 	c->plant = calloc((size_t)p->npoints + 1, sizeof *c->plant);
 	if (!c->plant) {
@@ -39,6 +38,7 @@ struct check *check_new(const struct plan *p, int cpu)
 		if (colon)
 			*colon = '\0';
 		c->plant[i].mark = mark_find(text);
+		c->plant[i].cpu = cpu[mark_table[c->plant[i].mark].agent];
 		c->plant[i].ns = colon ? atoll(colon + 1) : 0;
 	}
 	return c;
@@ -99,7 +99,7 @@ void check_rows(void *arg, int point, int rep, const struct rows *rs)
 	}
 }
 
-static void judge(struct check *c, struct plant *p, enum claim claim, const char *stage,
+static void judge(struct plant *p, enum claim claim, const char *stage,
 		  const char *interval, const struct delta *d, double expected)
 {
 	struct judged *j = &p->finding[p->nfindings++];
@@ -112,15 +112,15 @@ static void judge(struct check *c, struct plant *p, enum claim claim, const char
 	j->delta = d ? d->mean : NAN;
 	j->lo = d ? d->lo : NAN;
 	j->hi = d ? d->hi : NAN;
-	j->tolerance = tolerance_ns(c->cpu, claim, (double)p->ns);
+	j->tolerance = tolerance_ns(p->cpu, claim, (double)p->ns);
 	/* The crossing as the plant's own place has the crossing's noise as well. */
 	if (claim == CLAIM_CROSSING && expected > 0)
-		j->tolerance = fmax(j->tolerance, tolerance_ns(c->cpu, CLAIM_OWN, (double)p->ns));
+		j->tolerance = fmax(j->tolerance, tolerance_ns(p->cpu, CLAIM_OWN, (double)p->ns));
 	j->off = !(fabs(j->delta - expected) <= j->tolerance);
 	p->off += j->off;
 }
 
-static void judge_plant(struct check *c, struct plant *p)
+static void judge_plant(struct plant *p)
 {
 	const struct interval *t;
 	int n = interval_table(SUBMITTER_GPU, &t), in_hop = 0;
@@ -134,12 +134,12 @@ static void judge_plant(struct check *c, struct plant *p)
 			continue;
 		}
 		snprintf(name, sizeof name, "%s-%s", mark_table[t[i].from].name, mark_table[t[i].to].name);
-		judge(c, p, own ? CLAIM_OWN : CLAIM_OTHER, stage_names[t[i].stage], name,
+		judge(p, own ? CLAIM_OWN : CLAIM_OTHER, stage_names[t[i].stage], name,
 		      delta_find(p, "plant_delta", NULL, name), own ? (double)p->ns : 0);
 	}
-	judge(c, p, CLAIM_CROSSING, stage_names[STAGE_CROSSING], "-",
+	judge(p, CLAIM_CROSSING, stage_names[STAGE_CROSSING], "-",
 	      delta_find(p, "plant_delta", stage_names[STAGE_CROSSING], "-"), in_hop ? (double)p->ns : 0);
-	judge(c, p, CLAIM_WALL, "-", "-", delta_find(p, "plant_wall", NULL, "-"), (double)p->ns);
+	judge(p, CLAIM_WALL, "-", "-", delta_find(p, "plant_wall", NULL, "-"), (double)p->ns);
 }
 
 int check_conclude(void *arg, int exit_code)
@@ -150,7 +150,7 @@ int check_conclude(void *arg, int exit_code)
 	if (exit_code == FS_EXIT_SKIPPED || exit_code == FS_EXIT_TIMEOUT)
 		return exit_code;
 	for (int i = 0; i < c->nplants; i++) {
-		judge_plant(c, &c->plant[i]);
+		judge_plant(&c->plant[i]);
 		off += c->plant[i].off;
 	}
 	c->concluded = 1;
@@ -223,7 +223,7 @@ void check_csv(const struct check *c, FILE *f)
 			csv_num(f, 0, j->lo);
 			csv_num(f, 0, j->hi);
 			csv_num(f, 0, j->tolerance);
-			csv_text(f, 0, tolerances[c->cpu != 0][j->claim].why);
+			csv_text(f, 0, tolerances[c->plant[i].cpu != 0][j->claim].why);
 			csv_text(f, 0, j->off ? "off" : "ok");
 			csv_end(f);
 		}

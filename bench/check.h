@@ -29,6 +29,7 @@ struct judged {
 struct plant {
 	const char *id;                 /* the point's */
 	int mark;
+	int cpu;                        /* the agent that waits is a CPU thread */
 	long long ns;
 	struct delta delta[DELTAS_MAX]; int ndeltas;
 	struct judged finding[DELTAS_MAX]; int nfindings; /* all that was judged */
@@ -38,11 +39,12 @@ struct plant {
 
 struct check {
 	const struct plan *plan;
-	int cpu, concluded;
+	int concluded;
 	struct plant *plant; int nplants;  /* by point index */
 };
 
-struct check *check_new(const struct plan *p, int cpu);
+/* cpu[agent]: it is a CPU thread. NULL: out of memory. */
+struct check *check_new(const struct plan *p, const int cpu[AGENTS]);
 void check_free(struct check *c);
 void check_rows(void *check, int point, int rep, const struct rows *rs); /* a hook */
 /* A hook: judges. FS_EXIT_INVALID when anything is off. */

@@ -18,18 +18,18 @@ enum claim {
 
 struct tolerance { double ns, share; const char *why; };
 
-/* [0]: issuer = gpu, [1]: issuer = cpu */
+/* [0]: a GPU thread waits, [1]: a CPU thread does */
 static const struct tolerance tolerances[2][CLAIMS] = {
 	{
 		{ 16, 0.05, "the wait ends on a timer step: up to one step too long" },
 		{ 16, 0, "half the 32 ns step of %globaltimer" },
 		{ 48, 0, "two hops, each with the phase of a poll loop, and the total: three steps of 16" },
-		{ 5, 0.02, "thousands of messages under one reading: the step averages out" },
+		{ 5, 0.02, "a block of messages under one reading, and many blocks: the step averages out" },
 	}, {
 		{ 100, 0.05, "the waiting loop overshoots by up to a turn, on a core shared with others" },
-		{ 100, 0.02, "caches and frequency differ between two passes" },
+		{ 100, 0.02, "caches and frequency differ between two blocks" },
 		{ 300, 0.06, "two hops and the total, each as above" },
-		{ 100, 0.02, "as above: a pass that was interrupted lengthens every message a little" },
+		{ 100, 0.02, "as above: a block that was interrupted lengthens every message a little" },
 	},
 };
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `fivestage validate`: is the attribution right? One mark at a time, an agent
- * is made to wait a known time just before it (a plant); the time must come
+ * is made to wait a known time just before it (a plant: 500 ns by a GPU thread, 5 us
+ * by a CPU thread, whose waits and neighbours are rougher); the time must come
  * back in the interval that ends in that mark, in size, and nowhere else. Since
  * stages add up to the total by construction, that sum is printed and not
- * judged. The probe `path` pairs planted with plain passes itself and gives the
+ * judged. The probe `path` pairs planted with plain blocks itself and gives the
  * differences; bench/check.c judges them.
  */
 #include "bench/check.h"
 #include "harness/file.h"
 #include "stages/stage.h"
+#include "stages/suite.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -47,11 +49,12 @@ static int may_plant(int mark)
 }
 
 /* The user's settings, our defaults and the list of plants, as a plan. */
-static int plan_make(struct plan *p, const struct options *o, const struct machine *m, int *cpu)
+static int plan_make(struct plan *p, const struct options *o, const struct machine *m, int cpu[AGENTS])
 {
 	static const char *const ours[] = { "plant", "untold", "probe" };
 	struct args a = { .v = calloc((size_t)o->nsettings + OURS, sizeof *a.v) };
-	const char *issuer = setting_of(o, "issuer");
+	const char *issuer = setting_of(o, "issuer"), *nic = setting_of(o, "nic");
+	struct suite_nic row;
 	char plants[1024] = "";
 	long long ns;
 	size_t n = 0;
@@ -65,16 +68,21 @@ static int plan_make(struct plan *p, const struct options *o, const struct machi
 			return fs_fail(EINVAL, "validate: %s is not free here; plants are what is varied "
 				       "(--ns, --untold)", ours[i]);
 		}
-	*cpu = issuer ? strcmp(issuer, "gpu") != 0 : !m->ngpus;
-	ns = o->ns ? o->ns : *cpu ? 5000 : 500;
-	for (int k = 0; k < MARKS; k++)
+	cpu[AGENT_ISSUER] = issuer ? strcmp(issuer, "gpu") != 0 : !m->ngpus;
+	cpu[AGENT_NIC] = cpu[AGENT_HELPER] = 1;
+	for (int k = 0; suite_nic(k, &row); k++)
+		if (nic && !strcmp(row.name, nic))
+			cpu[AGENT_NIC] = !row.on_gpu;
+	for (int k = 0; k < MARKS; k++) {
+		ns = o->ns ? o->ns : cpu[mark_table[k].agent] ? 5000 : 500;
 		if (may_plant(k))
 			n += (size_t)snprintf(plants + n, sizeof plants - n, "%s%s:%lld", n ? "," : "",
 					      mark_table[k].name, ns);
+	}
 	args_add(&a, "probe=path");
 	if (!issuer)
-		args_add(&a, "issuer=%s", *cpu ? "cpu" : "gpu");
-	if (!setting_of(o, "nic"))
+		args_add(&a, "issuer=%s", cpu[AGENT_ISSUER] ? "cpu" : "gpu");
+	if (!nic)
 		args_add(&a, "nic=soft");
 	args_add(&a, "plant=%s", plants);
 	if (o->untold)
@@ -119,7 +127,7 @@ static int write_csv(const struct check *c, const char *dir)
 	return outfile_commit(&o);
 }
 
-static int measure(struct plan *p, const struct machine *m, const struct options *o, int cpu)
+static int measure(struct plan *p, const struct machine *m, const struct options *o, const int cpu[AGENTS])
 {
 	struct check *c = check_new(p, cpu);
 	struct hooks h = { .rows = check_rows, .conclude = check_conclude, .arg = c };
@@ -146,7 +154,7 @@ int cmd_validate(int argc, char **argv)
 	struct options o;
 	struct machine m;
 	struct plan p;
-	int cpu = 0, code = options_parse(&o, argc, argv);
+	int cpu[AGENTS] = { 0 }, code = options_parse(&o, argc, argv);
 
 	plan_init(&p);
 	if (code < 0) {
@@ -154,7 +162,7 @@ int cmd_validate(int argc, char **argv)
 		crew_scout(&m);
 		if (stop_wanted())
 			code = stop_exit();
-		else if (plan_make(&p, &o, &m, &cpu) || plan_expand(&p, &m))
+		else if (plan_make(&p, &o, &m, cpu) || plan_expand(&p, &m))
 			code = FS_EXIT_USAGE;
 	}
 	if (code < 0)

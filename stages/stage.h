@@ -16,7 +16,7 @@ enum stage {
 extern const char *const stage_names[STAGES];
 extern const char *const stage_help[STAGES];
 
-enum agent { AGENT_ISSUER, AGENT_HELPER, AGENT_NIC };
+enum agent { AGENT_ISSUER, AGENT_HELPER, AGENT_NIC, AGENTS };
 struct mark_desc { const char *name; enum agent agent; const char *moment; };
 extern const struct mark_desc mark_table[MARKS];
 int mark_find(const char *name); /* -1 */

@@ -35,6 +35,7 @@ int suite_nic(int i, struct suite_nic *row)
 	row->watcher = nics[i]->watcher;
 	row->purpose = nics[i]->purpose;
 	row->absent = nics[i]->absent;
+	row->on_gpu = nics[i]->on_gpu;
 	return 1;
 }
 

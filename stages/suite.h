@@ -20,8 +20,8 @@ int suite_scout(struct machine *m);
 void suite_not_built(json_t *out);
 
 /* Row i of the NICs, for `list nics`; 0 behind the last one. `absent` says why a
- * NIC is not built in, or is NULL when it is. */
-struct suite_nic { const char *name, *watcher, *purpose, *absent; };
+ * NIC is not built in, or is NULL when it is. `on_gpu`: its agent is a kernel. */
+struct suite_nic { const char *name, *watcher, *purpose, *absent; int on_gpu; };
 int suite_nic(int i, struct suite_nic *row);
 
 /* ---- for probes, in the child that measures ---- */

@@ -215,9 +215,9 @@ void suite_not_built(json_t *out)
 int suite_nic(int i, struct suite_nic *row)
 {
 	static const struct suite_nic rows[] = {
-		{ "null", "nobody", "the floor", NULL },
-		{ "soft", "a CPU thread", "runs everywhere", NULL },
-		{ "peer", "a kernel", "crossings", "these stages are fake" },
+		{ "null", "nobody", "the floor", NULL, 0 },
+		{ "soft", "a CPU thread", "runs everywhere", NULL, 0 },
+		{ "peer", "a kernel", "crossings", "these stages are fake", 1 },
 	};
 
 	if (i >= 3)

@@ -33,7 +33,7 @@ class Validate(Case):
 
     def test_gpu_is_the_default_where_there_is_one(self):
         self.validate(env={'FS_FAKE_GPUS': '1'})
-        self.assertEqual({x['plant_ns'] for x in self.csv()}, {'500'})
+        self.assertEqual({x['plant_ns'] for x in self.csv()}, {'500', '5000'})
         self.assertEqual({x['issuer'] for x in self.summary()}, {'gpu'})
 
     def test_an_untold_plant_is_found(self):
@@ -59,6 +59,13 @@ class Validate(Case):
 
     def test_tolerances_of_a_gpu_are_tighter(self):
         self.validate('lie=20', env={'FS_FAKE_GPUS': '1'}, code=INVALID)
+
+    def test_each_agent_is_judged_as_what_it_is(self):
+        self.validate('nic=soft', env={'FS_FAKE_GPUS': '1'})
+        ns = {x['mark']: x['plant_ns'] for x in self.csv()}
+        self.assertEqual((ns['built'], ns['fetched']), ('500', '5000'))
+        limits = {(x['mark'], x['claim']): x['tolerance_ns'] for x in self.csv()}
+        self.assertEqual((limits['built', 'own'], limits['fetched', 'own']), ('25', '250'))
 
     def test_settings(self):
         self.validate('nic=null', 'size=64', '--ns', '7000')
