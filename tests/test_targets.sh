@@ -88,20 +88,21 @@ path() {
 	row "$d" "$1" handoff - stale_wqe 100000 0
 }
 
-# plants DIR NS
+# plants DIR NS-OF-THE-ISSUER NS-OF-THE-NIC [GPU]
 plants() {
-	local m k claim at expected
-	run "$1" 1 "${3-}"
+	local m k claim at expected ns
+	run "$1" 1 "${4-}"
 	echo "point,mark,plant_ns,claim,stage,interval,expected_ns,delta_ns,ci_lo,ci_hi,tolerance_ns,why,verdict" >"$1/validate.csv"
 	for m in $marks; do
+		case $m in seen | started | fetched | translated | read | written | completed) ns=$3 ;; *) ns=$2 ;; esac
 		for k in 1 2 3 4 5 6 7 8 9 10 crossing wall; do
 			claim=other at=a-b expected=0
 			case $k in
-			1) [ "$m" = intent ] || claim=own expected=$2 ;;
+			1) [ "$m" = intent ] || claim=own expected=$ns ;;
 			crossing) claim=crossing at=- ;;
-			wall) claim=wall at=- expected=$2 ;;
+			wall) claim=wall at=- expected=$ns ;;
 			esac
-			echo "0123456789ab,$m,$2,$claim,issue,$at,$expected,$((expected + 3)),,,16,\"why, in words\",ok"
+			echo "0123456789ab,$m,$ns,$claim,issue,$at,$expected,$((expected + 3)),,,16,\"why, in words\",ok"
 		done
 	done >>"$1/validate.csv"
 }
@@ -125,8 +126,8 @@ make() {
 	row "$d" floor-sys-fence-record submit - floor 10000 1100
 	row "$d" null-batch-1 total - rate 24 2.6
 	row "$d" null-batch-16 total - rate 24 18
-	plants "$tmp/good/h200/validate-peer" 500 $gpu
-	plants "$tmp/good/h200/validate-soft" 500 $gpu
+	plants "$tmp/good/h200/validate-peer" 500 500 $gpu
+	plants "$tmp/good/h200/validate-soft" 500 5000 $gpu
 	run "$tmp/good/h200/default" 1 $gpu
 
 	d=$tmp/good/cpu/targets
@@ -140,7 +141,7 @@ make() {
 	for m in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		row "$d" cpu-latency issue "a$m-b$m" latency 10000 20
 	done
-	plants "$tmp/good/cpu/validate" 5000
+	plants "$tmp/good/cpu/validate" 5000 5000
 	run "$tmp/good/cpu/default" 1
 }
 
@@ -211,6 +212,8 @@ wrong "a plant that is off" "validate, peer" "seen planted: a-b +526.0 instead o
 	edit '/,seen,500,own/s/,503,/,526,/' h200/validate-peer/validate.csv
 wrong "a plant elsewhere" "validate, soft" "rung planted: a-b +17.0 instead of 0" \
 	edit '/,rung,500,other/s/,3,/,17,/' h200/validate-soft/validate.csv
+wrong "a CPU's plant" "validate, soft" "seen planted: a-b +5260.0 instead of 5000" \
+	edit '/,seen,5000,own/s/,5003,/,5260,/' h200/validate-soft/validate.csv
 wrong "the program's verdict" "validate, peer" "program: off" edit '/,wall,/s/ok$/off/' h200/validate-peer/validate.csv
 wrong "a plant that wasn't" "validate  " "no verdict on written" edit '/,written,/d' cpu/validate/validate.csv
 wrong "another plant" "validate, peer" "planted were 400 ns" edit 's/,500,own/,400,own/' h200/validate-peer/validate.csv
