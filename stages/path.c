@@ -5,7 +5,7 @@
  *   - one that lets the clock's rate settle;
  *   - latency with marks: half of the bare messages, the marked ones, the other
  *     half, so that what looking costs is measured beside what is looked at;
- *   - a plant: pairs of passes, planted and not, in alternating order;
+ *   - a plant: one pass, in which blocks with the wait and without it alternate;
  *   - a rate: one bare pass (or a marked one, which then drains between blocks).
  */
 #include "harness/err.h"
@@ -114,20 +114,15 @@ static int settle(struct path_run *r)
 }
 
 /* Runs a recorded pass and appends its spans. */
-static int span_pass(struct path_run *r, int instr, int plants, uint64_t messages, uint64_t seed,
-		     struct spans *s, uint64_t *host_ns, FILE *raw)
+static int span_pass(struct path_run *r, int instr, uint64_t messages, struct spans *s, FILE *raw)
 {
 	struct pass p;
 	int rc;
 
 	pass_init(&p, r->c, instr, messages);
-	p.plants = plants;
-	p.seed = seed;
 	rc = do_pass(r, &p);
 	if (!rc)
-		rc = spans_add(s, &r->mem, r->c, &p);
-	if (!rc && host_ns)
-		*host_ns += p.host_ns;
+		rc = spans_add(s, &r->mem, r->c, &p, ALL_BLOCKS);
 	if (!rc && raw)
 		pass_raw(r->c, &p, raw);
 	pass_term(&p);
@@ -169,11 +164,11 @@ static int run_latency(struct path_run *r)
 	if (!rc)
 		rc = spans_init(&outer, c->messages / 4 * 2 + 1);
 	if (!rc && observe)
-		rc = span_pass(r, BARE, 0, c->messages / 4, SEED, &outer, NULL, NULL);
+		rc = span_pass(r, BARE, c->messages / 4, &outer, NULL);
 	if (!rc)
-		rc = span_pass(r, instr, 0, c->messages, SEED, &s, NULL, r->out->raw);
+		rc = span_pass(r, instr, c->messages, &s, r->out->raw);
 	if (!rc && observe)
-		rc = span_pass(r, BARE, 0, c->messages / 4, SEED, &outer, NULL, NULL);
+		rc = span_pass(r, BARE, c->messages / 4, &outer, NULL);
 	if (!rc)
 		rc = spans_rows(&s, c, r->out);
 	if (!rc && observe && c->marks == MARKS_ALL)
@@ -188,41 +183,29 @@ static int run_latency(struct path_run *r)
 static int run_plant(struct path_run *r)
 {
 	const struct path_conf *c = r->c;
-	uint64_t n = (c->messages + PLANT_PAIRS - 1) / PLANT_PAIRS;
-	uint64_t warm = (c->warmup + r->mem.block - 1) / r->mem.block * r->mem.block;
-	double wall[PLANT_PAIRS];
 	struct spans s[2];
-	struct row *row;
+	struct pass p;
 	int rc;
 
-	if (r->out->raw)
-		fs_note("no raw samples of a planted point: it is a dozen passes");
+	pass_init(&p, c, FLEX, c->messages);
+	p.plants = 1;
 	memset(&s[1], 0, sizeof(s[1]));
-	rc = spans_init(&s[0], PLANT_PAIRS * n);
+	rc = spans_init(&s[0], p.messages);
 	if (!rc)
-		rc = spans_init(&s[1], PLANT_PAIRS * n);
-	for (int i = 0; !rc && i < PLANT_PAIRS; i++) {
-		uint64_t host[2] = { 0, 0 };
-
-		/* the same random pauses in both; which comes first alternates */
-		for (int k = 0; !rc && k < 2; k++) {
-			int planted = (i + k) & 1;
-
-			rc = span_pass(r, FLEX, planted, n, SEED + (uint64_t)i, &s[planted], &host[planted], NULL);
-		}
-		/* every message was lengthened, those of the warm-up too */
-		wall[i] = ((double)host[1] - (double)host[0]) / (double)(n + warm);
-	}
+		rc = spans_init(&s[1], p.messages);
 	if (!rc)
-		rc = spans_rows(&s[1], c, r->out);
+		rc = do_pass(r, &p);
+	for (int i = PLAIN_BLOCKS; !rc && i <= PLANTED_BLOCKS; i++)
+		rc = spans_add(&s[i], &r->mem, c, &p, i);
+	if (!rc && r->out->raw)
+		pass_raw(c, &p, r->out->raw);
 	if (!rc)
-		rc = spans_delta_rows(&s[1], &s[0], n, PLANT_PAIRS, c, r->out);
-	if (!rc) {
-		row = path_row(r->out, c, "-", "plant_wall", "ns");
-		if (row)
-			paired_summary(wall, PLANT_PAIRS, &row->s);
-		rc = row ? 0 : -ENOMEM;
-	}
+		rc = spans_rows(&s[PLANTED_BLOCKS], c, r->out);
+	if (!rc)
+		rc = spans_delta_rows(&s[PLANTED_BLOCKS], &s[PLAIN_BLOCKS], c, r->out);
+	if (!rc)
+		rc = wall_delta_row(&p, r->mem.block, c, r->out);
+	pass_term(&p);
 	spans_term(&s[0]);
 	spans_term(&s[1]);
 	return rc;
@@ -287,7 +270,7 @@ static int run_rate(struct path_run *r)
 			fs_note("no raw samples of a rate with marks=outer: it keeps none");
 	}
 	if (!rc && instr != BARE && !(rc = spans_init(&s, p.messages))) {
-		if (!(rc = spans_add(&s, &r->mem, r->c, &p)))
+		if (!(rc = spans_add(&s, &r->mem, r->c, &p, ALL_BLOCKS)))
 			rc = spans_rows(&s, r->c, r->out);
 		spans_term(&s);
 	}

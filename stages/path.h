@@ -43,6 +43,8 @@ struct path_conf {
 /* -EINVAL or -ENODEV with words in `why`. */
 int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
 		 char *why, size_t len);
+/* The random pause between two messages, in the issuer's ticks. */
+uint32_t path_gap_ticks(const struct path_conf *c);
 extern const char *const path_reads[]; /* the variables that it reads */
 /* none | local | nvlink | pcie | host: what an agent of place `from` crosses to
  * reach memory at `to`. */
@@ -107,16 +109,18 @@ struct spans {
 
 int spans_init(struct spans *s, uint64_t cap);
 void spans_term(struct spans *s);
-/* Appends the messages of a pass that kept marks. */
-int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p);
+/* Appends the messages of a pass that kept marks: of all its blocks, or of those
+ * without or with a plant, which alternate. */
+enum which_blocks { ALL_BLOCKS = -1, PLAIN_BLOCKS, PLANTED_BLOCKS };
+int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
-/* A plant is measured in pairs of passes, planted and not, of `each` messages. */
-enum { PLANT_PAIRS = 6 };
-void paired_summary(double *d, int pairs, struct summary *s);
-/* Rows "plant_delta": planted less unplanted, of all that does not need a hop. */
-int spans_delta_rows(const struct spans *planted, const struct spans *base, uint64_t each, int pairs,
-		     const struct path_conf *c, struct rows *out);
+/* Mean of the differences of n pairs of blocks, and its interval. Sorts d. */
+int paired_summary(double *d, uint64_t n, struct summary *s);
+/* Rows "plant_delta": planted less plain blocks, of all that does not need a hop. */
+int spans_delta_rows(const struct spans *planted, const struct spans *plain, const struct path_conf *c, struct rows *out);
+/* Row "plant_wall": the same of the wall time a message. */
+int wall_delta_row(const struct pass *p, uint32_t block, const struct path_conf *c, struct rows *out);
 /* A row with what all rows of a point share. NULL: out of memory. */
 struct row *path_row(struct rows *out, const struct path_conf *c, const char *stage,
 		     const char *metric, const char *unit);

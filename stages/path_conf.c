@@ -216,7 +216,7 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 		return no(EINVAL, why, len, "plant needs metric=latency and marks=all: the bare code has no place for it");
 	for (int i = 0; i < 2; i++) {
 		const char *v = i ? "untold" : "plant";
-		double s = (double)c->plant_ns[i] * 1e-9 * (double)(c->messages + PLANT_PAIRS * (c->warmup + 128));
+		double s = (double)c->plant_ns[i] * 1e-9 * (double)(c->messages + c->warmup) / 2;
 
 		if (c->plant[i] < 0)
 			continue;
@@ -342,6 +342,13 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 }
 
 /* What this file reads of a point, all of it. */
+/* Many periods of the NIC's poll, so that its phase is even: a GPU polls every
+ * 0.2 us, or every us over PCIe, a CPU in less. */
+uint32_t path_gap_ticks(const struct path_conf *c)
+{
+	return c->nic->on_gpu ? 16384 : 2048;
+}
+
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
 	"doorbell", "depth", "batch", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",

@@ -40,7 +40,6 @@ static void sink_fill(const struct path_conf *c, const struct pass *p, struct si
 			s->pair[i] = 1u << t[i].from | 1u << t[i].to;
 		s->pair[n] = 1u << MARK_INTENT | 1u << MARK_NOTICED;
 	}
-	s->calibrate = p->instr == FLEX && (c->plant[0] >= 0 || c->plant[1] >= 0);
 	for (int i = 0; i < 2; i++) {
 		s->plant[i] = p->plants ? c->plant[i] : -1;
 		s->plant_ns[i] = c->plant_ns[i];
@@ -95,13 +94,12 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->q.depth = c->depth;
 	a->local = rd ? m->dst.p : m->src.p;
 	a->remote_view = rd ? m->src.p : m->dst.p;
-	a->res.remote_base = (uint64_t)a->remote_view;
-	a->res.chunk_shift = 21;
-	while (c->slots * c->stride >> a->res.chunk_shift > RESOLVER_CHUNKS - 1)
-		a->res.chunk_shift++;
+	a->chunk_shift = 21;
+	while (c->slots * c->stride >> a->chunk_shift > RESOLVER_CHUNKS - 1)
+		a->chunk_shift++;
 	for (int i = 0; i < RESOLVER_CHUNKS; i++) {
-		a->res.local_keys[i] = PATH_LKEY;
-		a->res.remote_keys[i] = PATH_RKEY;
+		a->keys.local[i] = PATH_LKEY;
+		a->keys.remote[i] = PATH_RKEY;
 	}
 	a->stride_shift = (uint32_t)__builtin_ctzll(c->stride);
 	a->slot_mask = (uint32_t)(c->slots - 1);
@@ -115,8 +113,7 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->record = (uint32_t)p->record;
 	a->settle = (uint32_t)p->settle;
 	if (c->depth == 1 && !p->rate) {
-		/* about the period of either poll: 1 us over PCIe, less elsewhere */
-		a->gap_ticks = 2048;
+		a->gap_ticks = path_gap_ticks(c);
 		a->dither = (uint32_t)c->nic->completes;
 	}
 	a->ord = c->choice.ord;

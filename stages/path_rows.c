@@ -89,20 +89,21 @@ static double ticks_between(const struct pass *p, uint64_t i, int from, int to, 
 	return (double)(int64_t)(mark_of(p, i, to) - mark_of(p, i, from));
 }
 
-int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p)
+int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which)
 {
-	uint64_t npairs = p->npairs, polls = 0;
+	uint64_t npairs = p->npairs, polls = 0, j = s->n;
 
-	if (s->n + p->messages > s->cap)
-		return fs_fail(EOVERFLOW, "more samples than planned");
 	s->block = m->block;
 	s->hops = p->instr != BARE && !p->rotate && c->nic->completes && c->issuer_gpu < 0 && c->nic_gpu < 0;
 	for (uint64_t i = 0; i < p->messages; i++) {
-		uint64_t j = s->n + i;
 		uint32_t shown = shown_of(s, p, i);
 		double fi = ns_per_tick(p->pairs, npairs, i / m->block), own = 0;
 		double fn = p->nic_marks ? ns_per_tick(p->nic_pairs, npairs, i / m->block) : NAN;
 
+		if (which != ALL_BLOCKS && block_planted(p->out.first + i, m->block) != which)
+			continue;
+		if (j == s->cap)
+			return fs_fail(EOVERFLOW, "more samples than planned");
 		if (!c->nic->completes)
 			shown &= ~(1u << MARK_NOTICED);
 		for (int k = 0; k < STAGES; k++)
@@ -130,9 +131,11 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 		s->submit[j] = ticks_between(p, i, MARK_INTENT, MARK_RUNG, shown) * fi;
 		s->stage[STAGE_CROSSING][j] = s->total[j] - own;
 		polls += p->marks[i * ISSUER_SLOTS + IS_POLLS];
+		j++;
 	}
-	s->polls = (s->polls * (double)s->n + (double)polls) / (double)(s->n + p->messages);
-	s->n += p->messages;
+	if (j > s->n)
+		s->polls = (s->polls * (double)s->n + (double)polls) / (double)j;
+	s->n = j;
 	return 0;
 }
 
@@ -313,41 +316,64 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The mean of the pairs' differences, without the highest and the lowest: one
- * stolen time slice in one pass is no property of a plant. Sorts d. */
-void paired_summary(double *d, int pairs, struct summary *s)
+/*
+ * A tenth of the pairs' differences is left out at either end: a stolen time slice
+ * in one block is no property of a plant. The interval is that of a trimmed mean
+ * (Tukey and McLaughlin, 1963: the deviation of the winsorised values).
+ */
+int paired_summary(double *d, uint64_t n, struct summary *s)
 {
-	qsort(d, (size_t)pairs, sizeof(*d), by_size);
-	if (pairs < 4) {
-		summary_of(d, (size_t)pairs, 1, s);
-		return;
+	uint64_t cut = n >= 10 ? n / 10 : 0, kept = n - 2 * cut;
+	double mean, half, *w;
+	struct summary wins;
+	int rc;
+
+	if (!n)
+		return fs_fail(EINVAL, "no pair of blocks");
+	qsort(d, n, sizeof(*d), by_size);
+	if (!(w = malloc(n * sizeof(*w))))
+		return fs_fail(ENOMEM, "no memory for pairs of blocks");
+	memcpy(w, d, n * sizeof(*w));
+	for (uint64_t i = 0; i < cut; i++) {
+		w[i] = d[cut];
+		w[n - 1 - i] = d[n - 1 - cut];
 	}
-	summary_of(d + 1, (size_t)pairs - 2, 1, s);
-	s->n = (uint64_t)pairs;
-	s->min = d[0];
-	s->max = d[pairs - 1];
+	mean = mean_of(d + cut, kept);
+	rc = summary_of(w, n, 1, &wins);
+	half = (wins.ci_hi - wins.ci_lo) / 2 * (double)n / (double)kept;
+	if (!rc)
+		rc = summary_of(d, n, 1, s);
+	s->mean = mean;
+	s->ci_lo = mean - half;
+	s->ci_hi = mean + half;
+	free(w);
+	return rc;
 }
 
-/* Each pair is `each` messages of either series. */
-static int delta_row(const double *planted, const double *base, uint64_t each, int pairs,
+/* Each pair is a block of either series. */
+static int delta_row(const double *planted, const double *plain, uint64_t n, uint32_t block,
 		     const char *stage, const char *from, const char *to, const struct path_conf *c, struct rows *out)
 {
 	struct row *r = path_row(out, c, stage, "plant_delta", "ns");
-	double d[PLANT_PAIRS];
+	double *d = malloc((n / block + 1) * sizeof(*d));
+	int rc;
 
-	if (!r)
-		return -ENOMEM;
+	if (!r || !d) {
+		free(d);
+		return fs_fail(ENOMEM, "no memory for pairs of blocks");
+	}
 	if (from)
 		snprintf(r->interval, sizeof(r->interval), "%s-%s", from, to);
-	for (int i = 0; i < pairs; i++)
-		d[i] = mean_of(planted + (uint64_t)i * each, each) - mean_of(base + (uint64_t)i * each, each);
-	paired_summary(d, pairs, &r->s);
-	return 0;
+	for (uint64_t i = 0; i < n / block; i++)
+		d[i] = mean_of(planted + i * block, block) - mean_of(plain + i * block, block);
+	rc = paired_summary(d, n / block, &r->s);
+	free(d);
+	return rc;
 }
 
-int spans_delta_rows(const struct spans *p, const struct spans *b, uint64_t each, int pairs,
-		     const struct path_conf *c, struct rows *out)
+int spans_delta_rows(const struct spans *p, const struct spans *b, const struct path_conf *c, struct rows *out)
 {
+	uint64_t n = p->n < b->n ? p->n : b->n;
 	int rc;
 
 	for (int k = 0; k < p->intervals; k++) {
@@ -355,14 +381,36 @@ int spans_delta_rows(const struct spans *p, const struct spans *b, uint64_t each
 
 		if (interval_is_hop(t))
 			continue;
-		rc = delta_row(p->interval[k], b->interval[k], each, pairs, stage_names[t->stage],
+		rc = delta_row(p->interval[k], b->interval[k], n, p->block, stage_names[t->stage],
 			       mark_table[t->from].name, mark_table[t->to].name, c, out);
 		if (rc)
 			return rc;
 	}
-	rc = delta_row(p->stage[STAGE_CROSSING], b->stage[STAGE_CROSSING], each, pairs,
+	rc = delta_row(p->stage[STAGE_CROSSING], b->stage[STAGE_CROSSING], n, p->block,
 		       stage_names[STAGE_CROSSING], NULL, NULL, c, out);
-	return rc ? rc : delta_row(p->total, b->total, each, pairs, "total", NULL, NULL, c, out);
+	return rc ? rc : delta_row(p->total, b->total, n, p->block, "total", NULL, NULL, c, out);
+}
+
+int wall_delta_row(const struct pass *p, uint32_t block, const struct path_conf *c, struct rows *out)
+{
+	uint64_t n = p->messages / block / 2;
+	struct row *r = path_row(out, c, "-", "plant_wall", "ns");
+	double *d = malloc((n + 1) * sizeof(*d));
+	int rc;
+
+	if (!r || !d) {
+		free(d);
+		return fs_fail(ENOMEM, "no memory for pairs of blocks");
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		const struct clock_pair *q = p->pairs + 2 * i;
+		double grown = (double)(int64_t)(q[2].wall - q[1].wall) - (double)(int64_t)(q[1].wall - q[0].wall);
+
+		d[i] = (block_planted(p->out.first, block) ? -grown : grown) / block;
+	}
+	rc = paired_summary(d, n, &r->s);
+	free(d);
+	return rc;
 }
 
 /* Marks that a message doesn't show are empty cells; so is `polls` where nobody

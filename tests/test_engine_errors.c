@@ -292,7 +292,7 @@ static void cqe_fields_over_laps(void **state)
 		assert_int_equal(cqe_byte_cnt(c[5]), o->len);
 		assert_int_equal((uint8_t)c[7], o->kind == POST_READ ? WQE_READ : WQE_WRITE);
 		/* control: a lap later it is not valid */
-		assert_false(cqe_valid(c[7], i + (1u << LOG_N), LOG_N));
+		assert_false(cqe_valid(c[7], cqe_lap(i + (1u << LOG_N), LOG_N)));
 	}
 	assert_int_equal(r.s.pi - first, 8u << LOG_N);
 	assert_int_equal(r.st.stale_wqe, 0);

@@ -90,7 +90,7 @@ static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong 
 	    (rc = place_alloc(&m->far_out, c->place[OBJ_KEYS], sizeof(struct pingpong_out), 64, c->pinned)))
 		return rc;
 	/* the lines may have served before */
-	if ((rc = place_set(&m->there, 0)) || (rc = place_set(&m->back, 0)))
+	if ((rc = place_set(&m->there, 0)) || (rc = place_set(&m->back, 0xff)))
 		return rc;
 	memset(issuer, 0, sizeof(*issuer));
 	issuer->there = m->there.p;
@@ -103,7 +103,7 @@ static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong 
 	issuer->depth = c->depth;
 	issuer->batch = c->batch;
 	issuer->settle = (uint32_t)c->pinned;
-	issuer->gap_ticks = 2048;
+	issuer->gap_ticks = path_gap_ticks(c);
 	issuer->gettime = c->gettime;
 	issuer->samples = (uint64_t *)m->samples.p;
 	issuer->pairs = (struct clock_pair *)m->pairs.p;
@@ -159,6 +159,11 @@ static int pp_rows(const struct pp_mem *m, const struct path_conf *c, struct row
 	r = path_row(out, c, "crossing", "latency", "ns");
 	if (!r || (rc = summary_of(ns, c->messages, 128, &r->s)))
 		goto out;
+	if (c->issuer_gpu >= 0)
+		rows_found(out, "issuer_smid", "%llu", (unsigned long long)near_out.smid);
+	if (c->nic_gpu >= 0)
+		rows_found(out, "nic_smid", "%llu", (unsigned long long)far_out.smid);
+	rows_found(out, "poll_ticks", "%llu", (unsigned long long)near_out.poll_ticks);
 	r = path_row(out, c, "-", "responder", "ns");
 	if (r) {
 		summary_one(&r->s, far_ns);

@@ -30,13 +30,19 @@ struct pingpong_out {
 	uint64_t span_ticks, spans;  /* the responder's own time, from seen to stored */
 	struct clock_pair begin, end; /* the responder's */
 	uint64_t smid;
+	uint64_t poll_ticks;         /* period of the issuer's poll loop */
 };
 
-/* Where answer v stands: the answers go round a ring, as CQEs do; the other way
- * there is one line, as a doorbell is. */
+/* Where answer v stands: the answers go round a ring and are the last words of
+ * CQEs; the other way there is one line, as a doorbell is. The same poll loops. */
 HD uint8_t *pp_back(const struct pingpong *p, uint64_t v)
 {
 	return p->back + (v & (p->entries - 1)) * PP_LINE + 56;
+}
+
+HD uint32_t pp_lap(const struct pingpong *p, uint64_t v)
+{
+	return (v & p->entries) != 0;
 }
 
 /* ---- the responder: one look; how many it answered ---- */
@@ -45,14 +51,13 @@ struct responder { uint64_t seq, span, spans; struct clock_pair begin; };
 
 HD uint32_t pp_answer_flag(const struct pingpong *p, struct responder *r)
 {
-	uint64_t v = ld64_poll(p->there);
-	uint64_t t;
+	uint64_t v = poll_doorbell(p->there, r->seq), t;
 
-	if (v == r->seq)
-		return 0;
 	polled();
 	t = ticks(p->gettime); /* the branch has waited for v */
-	st64(pp_back(p, v), v);
+	if (UNLIKELY(v == r->seq))
+		return 0;
+	st64(pp_back(p, v - 1), cqe_word7(WQE_WRITE, 0, v - 1, CQE_REQ, pp_lap(p, v - 1)));
 	r->span += (ticks(p->gettime) - t);
 	r->spans++;
 	r->seq = v;
@@ -82,67 +87,110 @@ HD uint32_t pp_answer_line(const struct pingpong *p, struct responder *r)
 
 /* ---- the issuer ---- */
 
-struct pinger { uint64_t rnd, polls, poll_ticks; uint32_t dither_ticks; };
+struct pinger {
+	uint64_t rnd;
+	uint64_t v;                  /* flags answered */
+	uint64_t end;                /* where the measured ones end; ~0 in the warm-up */
+	uint64_t t0, late;           /* of the flag under way: when it was stored; since when it is late, 0: not */
+	uint32_t polls;
+	uint32_t dither_ticks;
+	int sent;                    /* a flag is under way */
+};
 
-/* One flag there and back; ticks, or 0 when no answer came. */
-HD uint64_t pp_flag(const struct pingpong *p, struct pinger *s, uint64_t v)
+/*
+ * Flags there and back until the next stop: every 128th in the warm-up, or the end.
+ * 0: no answer in POLLS_PER_LOOK polls. As in the issuer's loop, nothing seldom is
+ * in it.
+ */
+HD int pp_shuttle(const struct pingpong *p, struct pinger *st, uint64_t stop)
 {
-	struct waiting wait = { 0, 0 };
-	const uint8_t *at = pp_back(p, v);
-	uint64_t t0, t1;
+	struct pinger s = *st;
+	int ok = 1;
 
-	wait_ticks(p->gap_ticks / 4 + random_below(&s->rnd, p->gap_ticks), p->gettime);
-	st64(p->there, v);
-	t0 = ticks(p->gettime);
-	if (s->dither_ticks)
-		wait_ticks(random_below(&s->rnd, s->dither_ticks), p->gettime);
-	while (ld64_poll(at) != v) {
-		if (wait_over(&wait, p->wait_ns))
-			return 0;
-		relax_cpu();
+	while (s.v < stop) {
+		const uint8_t *at = pp_back(p, s.v);
+		uint32_t lap = pp_lap(p, s.v);
+		uint64_t w7, t1;
+
+		if (LIKELY(!s.sent)) {
+			wait_ticks(p->gap_ticks / 4 + random_below(&s.rnd, p->gap_ticks), p->gettime);
+			st64(p->there, s.v + 1);
+			s.t0 = ticks(p->gettime);
+			s.sent = 1;
+			s.polls = 0;
+			if (s.dither_ticks)
+				wait_ticks(random_below(&s.rnd, s.dither_ticks), p->gettime);
+		}
+		w7 = poll_cqe(at, lap, &s.polls);
+		polled();
+		t1 = ticks(p->gettime);
+		if (UNLIKELY(!cqe_valid(w7, lap))) {
+			ok = 0;
+			break;
+		}
+		t1 -= s.t0;
+		if (s.end != ~(uint64_t)0)
+			p->samples[s.v - p->out->first] = t1;
+		s.sent = 0;
+		s.v++;
 	}
-	polled();
-	t1 = ticks(p->gettime);
-	s->polls += wait.polls + 1;
-	t1 -= t0;
-	s->poll_ticks += t1;
-	return t1;
+	*st = s;
+	return ok;
+}
+
+/* Nothing has come for a while: is it too long? */
+HD int pp_too_late(const struct pingpong *p, struct pinger *s)
+{
+	uint64_t now = wall_ticks_ns();
+
+	if (s->polls <= POLLS_PER_LOOK)
+		s->late = now;
+	return now - s->late > p->wait_ns;
+}
+
+/* As issuer_poll_ticks. */
+HD uint32_t pp_poll_ticks(const struct pingpong *p, uint64_t v)
+{
+	uint64_t t0 = ticks(p->gettime);
+	uint32_t n = 0;
+
+	poll_cqe(pp_back(p, v), pp_lap(p, v), &n);
+	return (uint32_t)(ticks(p->gettime) - t0) / n;
 }
 
 /* Flags until the clock is steady and the warm-up done, then the measured ones. */
 HD void pp_flags(const struct pingpong *p)
 {
 	struct settling g = { clock_pair_read(p->gettime), 0, 0, 0, 0 };
-	struct pinger s = { p->seed | 1, 0, 0, 0 };
-	uint64_t v = 0, t, end = ~(uint64_t)0;
+	struct pinger s = { p->seed | 1, 0, ~(uint64_t)0, 0, 0, 0, 0, 0 };
 
 	p->out->status = ISSUE_OK;
 	for (;;) {
-		if (end == ~(uint64_t)0 && v % 128 == 0 && v >= p->warmup) {
+		uint64_t stop = s.v + 128 < s.end ? s.v + 128 : s.end;
+
+		if (s.end == ~(uint64_t)0) {
 			int calm = p->settle ? settled(&g, clock_pair_read(p->gettime)) : 1;
 
-			if (calm) {
-				if (s.polls)
-					s.dither_ticks = (uint32_t)((float)s.poll_ticks / (float)s.polls);
+			if (calm && s.v >= p->warmup) {
 				p->out->unsettled = calm < 0;
-				p->out->first = v;
-				end = v + p->messages;
+				p->out->first = s.v;
+				s.dither_ticks = pp_poll_ticks(p, s.v);
+				s.end = s.v + p->messages;
+				stop = s.v + 128 < s.end ? s.v + 128 : s.end;
 				p->pairs[0] = clock_pair_read(p->gettime);
 			}
 		}
-		if (v == end)
+		if (s.v == s.end)
 			break;
-		t = pp_flag(p, &s, v + 1);
-		if (!t) {
-			p->out->status = ISSUE_TIMEOUT;
-			break;
-		}
-		if (end != ~(uint64_t)0)
-			p->samples[v - p->out->first] = t;
-		v++;
+		while (s.v < stop)
+			if (!pp_shuttle(p, &s, stop) && pp_too_late(p, &s)) {
+				p->out->status = ISSUE_TIMEOUT;
+				stop = s.end = s.v;
+			}
 	}
 	p->pairs[1] = clock_pair_read(p->gettime);
-	p->out->done = v;
+	p->out->poll_ticks = s.dither_ticks;
+	p->out->done = s.v;
 }
 
 HD void pp_lines(const struct pingpong *p)
@@ -152,13 +200,17 @@ HD void pp_lines(const struct pingpong *p)
 	p->out->status = ISSUE_OK;
 	p->out->first = p->warmup;
 	while (done < end) {
-		struct waiting wait = { 0, 0 };
+		uint64_t since = 0;
+		uint32_t polls = 0;
 
 		while (posted < end && posted - done + p->batch <= p->depth)
 			for (uint32_t i = 0; i < p->batch; i++, posted++)
 				pp_store_line(p->there + (posted & mask) * PP_LINE, posted + 1);
 		while (ld64_poll(p->back + (done & mask) * PP_LINE + 56) != done + 1) {
-			if (wait_over(&wait, p->wait_ns)) {
+			uint64_t now = ++polls % POLLS_PER_LOOK ? 0 : wall_ticks_ns();
+
+			since = since ? since : now;
+			if (now && now - since > p->wait_ns) {
 				p->out->status = ISSUE_TIMEOUT;
 				p->out->done = done;
 				return;

@@ -7,7 +7,7 @@ extern "C" {
 }
 #include <errno.h>
 
-enum { IDLE_POLLS = 64 }; /* between two looks at the stop word, as the NIC's kernel has it */
+enum { IDLE_POLLS = 64 }; /* of lines, between two looks at the stop word */
 
 template <int RATE>
 __global__ void __launch_bounds__(32) respond_kernel(const __grid_constant__ struct pingpong p, const uint32_t *stop, uint32_t *ready)
@@ -19,11 +19,16 @@ __global__ void __launch_bounds__(32) respond_kernel(const __grid_constant__ str
 		return;
 	r.begin = clock_pair_read(0);
 	st32_release_sys(ready, 1);
-	for (;;) {
-		if (RATE ? pp_answer_line(&p, &r) : pp_answer_flag(&p, &r))
-			idle = 0;
-		else if (++idle % IDLE_POLLS == 0 && ld32(stop))
-			break;
+	if (RATE) {
+		for (;;) {
+			if (pp_answer_line(&p, &r))
+				idle = 0;
+			else if (++idle % IDLE_POLLS == 0 && ld32(stop))
+				break;
+		}
+	} else {
+		while (pp_answer_flag(&p, &r) || !ld32(stop))
+			;
 	}
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 	p.out->begin = r.begin;
@@ -61,7 +66,7 @@ extern "C" int pingpong_gpu_respond(const struct pingpong *p, int rate, int devi
 		return rc;
 	void *args[] = { &copy, &g->stop, &g->ready };
 
-	rc = gpu_launch(g, rate ? (const void *)respond_kernel<1> : (const void *)respond_kernel<0>, args, 0, g->nic_stream,
+	rc = gpu_launch(g, rate ? (const void *)respond_kernel<1> : (const void *)respond_kernel<0>, 32, args, 0, g->nic_stream,
 			"the responder's kernel");
 	*run = (struct pingpong_gpu *)g;
 	return rc ? rc : gpu_resident_ready(g, patience_s, "the responder's kernel");
@@ -81,7 +86,7 @@ extern "C" int pingpong_gpu_issue(const struct pingpong *p, int rate, int device
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, rate ? (const void *)issue_kernel<1> : (const void *)issue_kernel<0>, args, 0, g->issue_stream,
+	rc = gpu_launch(g, rate ? (const void *)issue_kernel<1> : (const void *)issue_kernel<0>, 32, args, 0, g->issue_stream,
 			"the ping-pong's kernel");
 	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the ping-pong's kernel");
 }

@@ -33,6 +33,6 @@ extern "C" int floor_gpu_run(const struct floor_args *a, int ord, int mode, int 
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, kernels[ord * DOORBELL_MODES + mode], args, 0, g->issue_stream, "the floor's kernel");
+	rc = gpu_launch(g, kernels[ord * DOORBELL_MODES + mode], 32, args, 0, g->issue_stream, "the floor's kernel");
 	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the floor's kernel");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPU issuer: one warp, whose first lane runs the loop of post.h and whose
- * other lanes sleep until there is something wide to do. One kernel for each
+ * The GPU issuer: one thread runs the loop of post.h, and a warp sleeps until there
+ * is something wide to do (coop.h). One kernel for each
  * combination, chosen before anything is timed.
  */
 extern "C" {
@@ -11,37 +11,48 @@ extern "C" {
 }
 #include <errno.h>
 
+static __shared__ struct issuer issuer;
+static __shared__ struct issue_job job;
+
 /* The block of the issuer: ord and mode are literals but in the flexible form. */
 template <int KIND, int INSTR>
 __device__ __forceinline__ void issue_block(const struct issue_args &a, const int ord, const int mode)
 {
 	extern __shared__ uint64_t stage[];
-	__shared__ struct issue_job job;
-	struct coop c = { (int)threadIdx.x, 32 };
+	struct coop c = { (int)threadIdx.x - 32, 32 };
+	uint32_t smid;
 
-	if (c.lane == 0) {
-		struct issuer s;
-		uint32_t smid;
-
-		issuer_begin(&s, &a, &job, stage, c);
-		issuer_pass(&s, ord, mode, KIND, INSTR);
-		asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
-		a.out->smid = smid;
-		issuer_wide(&s, IJ_EXIT, 0, 0, 0, 0);
-	} else {
-		while (issue_wide(&job, c) != IJ_EXIT)
-			;
+	if (c.lane >= 0) {
+		for (;;) {
+			agent_meet();
+			if (job.kind == IJ_EXIT)
+				return;
+			issue_work(&job, c);
+			agent_meet();
+		}
+	}
+	if (threadIdx.x)
+		return;
+	issuer_begin(&issuer, &a, &job, stage, INSTR);
+	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
+	a.out->smid = smid;
+	for (;;) {
+		issuer_lead(&issuer, ord, mode, KIND, INSTR);
+		agent_meet();
+		if (job.kind == IJ_EXIT)
+			return;
+		agent_meet();
 	}
 }
 
 template <int ORD, int MODE, int KIND, int INSTR>
-__global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struct issue_args a)
+__global__ void __launch_bounds__(AGENT_THREADS, 1) issue_kernel(const __grid_constant__ struct issue_args a)
 {
 	issue_block<KIND, INSTR>(a, ORD, MODE);
 }
 
 template <int KIND>
-__global__ void __launch_bounds__(32) flex_kernel(const __grid_constant__ struct issue_args a)
+__global__ void __launch_bounds__(AGENT_THREADS, 1) flex_kernel(const __grid_constant__ struct issue_args a)
 {
 	issue_block<KIND, FLEX>(a, a.ord, a.mode);
 }
@@ -81,7 +92,7 @@ extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c,
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, c.instr == FLEX ? flexible[c.kind] : kernels[c.ord][c.mode][c.kind][c.instr], args, shared,
+	rc = gpu_launch(g, c.instr == FLEX ? flexible[c.kind] : kernels[c.ord][c.mode][c.kind][c.instr], AGENT_THREADS, args, shared,
 			 g->issue_stream, "the issuer's kernel");
 	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the issuer's kernel");
 }
@@ -89,7 +100,7 @@ extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c,
 extern "C" int gpu_trap(struct gpu *g)
 {
 	void *args[] = { 0 };
-	int rc = gpu_launch(g, (const void *)trap_kernel, args, 0, g->issue_stream, "a kernel that traps");
+	int rc = gpu_launch(g, (const void *)trap_kernel, 32, args, 0, g->issue_stream, "a kernel that traps");
 
 	return rc ? rc : gpu_wait(g->issue_stream, 10, "a kernel that traps");
 }

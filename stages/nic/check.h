@@ -8,13 +8,6 @@
 
 #include "stages/nic/engine_types.h"
 
-struct work {
-	uint64_t w[WQE_WORDS];   /* the WQE */
-	uint64_t odd;            /* its ctrl words against those expected */
-	uint32_t ds, opcode, len, rkey, lkey, inl;
-	uint64_t raddr, laddr;
-};
-
 /* What a WQE's first ctrl words may differ in from the expected ones: opcode and
  * DS, which are decoded. */
 #define CTRL_FREE 0xff000000ff000000ull
@@ -28,9 +21,8 @@ HD int engine_stale(uint64_t w0, uint64_t m, uint32_t log_n)
 }
 
 /* After a fetch that found something else: waits, bounded, while the slot shows an
- * earlier lap. 1: it is worth fetching again. Called, as is all that is seldom
- * done: the usual path would have to jump over its code. */
-HD_CALLED int engine_stale_wait(const uint8_t *slot, uint64_t m, uint32_t log_n, struct engine_status *st)
+ * earlier lap. 1: it is worth fetching again. */
+HD int engine_stale_wait(const uint8_t *slot, uint64_t m, uint32_t log_n, struct engine_status *st)
 {
 	for (uint32_t tries = 0; tries < ENGINE_REFETCH; tries++) {
 		st->stale_wqe++;
@@ -41,21 +33,31 @@ HD_CALLED int engine_stale_wait(const uint8_t *slot, uint64_t m, uint32_t log_n,
 	return 0;
 }
 
-/* Fetches the WQE of message m; a stale one again, bounded. */
-HD void engine_fetch(const struct engine *e, struct engine_state *s, uint64_t m, struct work *k)
+/* Fetches the WQE of message m once, whatever it finds. */
+HD void engine_fetch(const struct engine *e, uint64_t m, struct work *k)
 {
 	const uint8_t *p = e->wq + (uint64_t)((uint32_t)m & ((1u << e->log_n) - 1)) * WQEBB;
-	uint64_t expect = wqe_ctrl0(m, 0, e->qpn, 0);
 
-	do {
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-		for (int i = 0; i < WQE_WORDS; i += 2)
-			ld64x2(p + i * 8, k->w + i);
-		k->odd = k->w[0] ^ expect;
-	} while (UNLIKELY(k->odd & ~CTRL_FREE) && engine_stale(k->w[0], m, e->log_n) &&
-		 engine_stale_wait(p, m, e->log_n, s->st));
+	for (int i = 0; i < WQE_WORDS; i += 2)
+		ld64x2(p + i * 8, k->w + i);
+	k->odd = k->w[0] ^ wqe_ctrl0(m, 0, e->qpn, 0);
+}
+
+/* Fetches again what was stale, bounded. 1: it has. */
+HD int engine_refetch(const struct engine *e, struct engine_state *s, struct work *k)
+{
+	const uint8_t *p = e->wq + (uint64_t)((uint32_t)s->pi & ((1u << e->log_n) - 1)) * WQEBB;
+	int again = 0;
+
+	while ((k->odd & ~CTRL_FREE) && engine_stale(k->w[0], s->pi, e->log_n) &&
+	       engine_stale_wait(p, s->pi, e->log_n, s->st)) {
+		engine_fetch(e, s->pi, k);
+		again = 1;
+	}
+	return again;
 }
 
 /* Takes the fields apart; no check yet. */
@@ -89,23 +91,22 @@ HD uint32_t engine_decode(const struct work *k)
 /*
  * The WQE's own checks, keys and first pages: two dependent loads, both sides at
  * once, with the checks in between. Fills the spans when it returns 0; *dep
- * depends on the last loads. `inl` is k->inl as a literal, so that neither kind
+ * depends on the last loads; `far_key` is the remote key's entry. `inl` is k->inl as a literal, so that neither kind
  * pays for the other's branches; `near_span` is left alone by an inline one.
  */
-HD uint32_t engine_check(const struct engine *e, const struct work *k, struct span *near_span,
-			 struct span *far_span, uint32_t *dep, const int inl)
+HD uint32_t engine_check(const struct engine *e, const struct work *k, const struct mkey *far_key,
+			 struct span *near_span, struct span *far_span, uint32_t *dep, const int inl)
 {
 	const struct tables *t = &e->tab;
 	uint32_t rd = k->opcode == WQE_READ, wrong_far, wrong_near = 0, synd;
-	struct mkey far_key, near_key = { 0, 0, 0, 0 };
+	struct mkey near_key = { 0, 0, 0, 0 };
 	struct reach far_reach, near_reach;
 	uint64_t pf, pn = 0;
 
-	key_load(key_at(t, k->rkey), &far_key);
 	if (!inl)
 		key_load(key_at(t, k->lkey), &near_key);
 	synd = engine_decode(k);
-	pf = ld64(key_span(t, &far_key, k->raddr, k->len, far_span));
+	pf = ld64(key_span(t, far_key, k->raddr, k->len, far_span));
 	if (!inl) {
 		pn = ld64(key_span(t, &near_key, k->laddr, k->len, near_span));
 		near_reach = reach_of(t, near_span->shift);
@@ -113,7 +114,7 @@ HD uint32_t engine_check(const struct engine *e, const struct work *k, struct sp
 			     (uint32_t)(near_span->npages > e->xlat_pages);
 	}
 	far_reach = reach_of(t, far_span->shift);
-	wrong_far = key_wrong(t, &far_key, k->rkey, rd ? MKEY_REMOTE_READ : MKEY_REMOTE_WRITE, k->raddr, k->len) |
+	wrong_far = key_wrong(t, far_key, k->rkey, rd ? MKEY_REMOTE_READ : MKEY_REMOTE_WRITE, k->raddr, k->len) |
 		    (uint32_t)(far_span->npages > e->xlat_pages);
 	if (!inl) {
 		wrong_near |= (uint32_t)!pte_ok(&near_reach, pn, near_span->shift);

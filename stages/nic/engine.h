@@ -81,15 +81,16 @@ HD void engine_inline_odd(const struct work *k, const struct span *dst, uint32_t
 }
 
 /* Can an inline payload be stored by words? */
-HD int engine_inline_usual(const struct span *dst)
+HD int engine_inline_usual(const struct work *k, const struct span *dst)
 {
-	return (dst->npages == 1) & !(dst->off & 7);
+	return (dst->npages == 1) & !(dst->off & 7) & !(k->len & 3);
 }
 
+/* A usual one: three words and a half at most, and no branch. */
 HD void engine_inline(const struct work *k, const struct span *dst)
 {
 	const uint64_t *w = k->w;
-	uint64_t p[3] = { w[4] >> 32 | w[5] << 32, w[5] >> 32 | w[6] << 32, w[6] >> 32 | w[7] << 32 };
+	uint64_t p[4] = { w[4] >> 32 | w[5] << 32, w[5] >> 32 | w[6] << 32, w[6] >> 32 | w[7] << 32, w[7] >> 32 };
 	uint64_t d = dst->page0 + dst->off;
 
 #ifdef __CUDA_ARCH__
@@ -98,8 +99,11 @@ HD void engine_inline(const struct work *k, const struct span *dst)
 	for (uint32_t i = 0; i < 3; i++)
 		if (i * 8 + 8 <= k->len)
 			st64((void *)(d + i * 8), p[i]);
-	if (UNLIKELY(k->len & 7))
-		engine_inline_odd(k, dst, k->len & ~7u);
+	if (k->len & 4) { /* one store: even those that are not done take their time */
+		uint32_t i = k->len >> 3;
+
+		st32((void *)(d + i * 8), (uint32_t)(i == 0 ? p[0] : i == 1 ? p[1] : i == 2 ? p[2] : p[3]));
+	}
 }
 
 /* The CQE's body, its order, and its last word. `bytes` is what was moved. */
@@ -120,93 +124,78 @@ HD void engine_cqe(const struct engine *e, struct engine_state *s, uint64_t m, u
 	s->cqes++;
 }
 
-/* The block that ends before message m goes to memory, with a reading of both
- * clocks. Nothing is under way then: the issuer drains at the same places. `e` is
- * the job's copy. */
-HD_CALLED void engine_flush(const struct engine *e, const uint64_t *stage, struct engine_job *j,
-			    struct coop c, uint64_t m)
+/* The block that ends before message pi becomes a job, with a reading of both
+ * clocks. Nothing is under way then: the issuer drains at the same places. */
+HD void engine_flush(const struct engine *e, struct engine_state *s, struct engine_job *j)
 {
-	uint64_t block = e->sink->block, n = m & (block - 1) ? m & (block - 1) : block;
-	uint64_t first = (m - n) % e->flush_keep;
-	struct clock_pair *p = e->pairs + (m - n) / block % (e->flush_keep / block);
+	uint32_t block = s->k.block, n = (uint32_t)s->pi & (block - 1);
 
-	*p = clock_pair_read(e->sink->gettime);
+	n = n ? n : block;
+	e->pairs[s->flush_at / block] = clock_pair_read(s->k.gettime);
 	j->kind = EJ_FLUSH;
-	j->to = e->marks + first * NIC_SLOTS;
-	j->from = stage;
-	j->words = n * NIC_SLOTS;
-	engine_wide(j, c, BARE);
+	j->to = e->marks + (uint64_t)s->flush_at * NIC_SLOTS;
+	j->from = sink_stage(&s->k);
+	j->words = (uint64_t)n * NIC_SLOTS;
+	s->flush_at += block;
+	if (s->flush_at >= e->flush_keep)
+		s->flush_at = 0;
 }
 
-/* A NIC's marks of one message, in registers. */
-struct late { uint64_t seen, started, fetched, translated, read, written, completed; };
-
-/* The payload as a job for all lanes; what is spread over pages is walked first. */
-HD uint32_t engine_pages_wide(const struct engine *e, struct engine_job *j, struct coop c, const struct work *k,
-			      const struct span *near_span, const struct span *far_span)
+/* Where a payload goes that all lanes move. An inline one is the leader's, only
+ * its target's pages count. */
+HD void engine_move_job(const struct engine *e, const struct engine_state *s, struct engine_job *j,
+			const struct span *near_span, const struct span *far_span)
 {
-	uint32_t rd = k->opcode == WQE_READ;
-	uint64_t bad;
+	int rd = s->w.opcode == WQE_READ;
 
-	j->move.src = rd ? *far_span : *near_span;
-	j->move.dst = rd ? *near_span : *far_span;
-	j->move.bytes = k->len;
+	j->move.src = s->w.inl || rd ? *far_span : *near_span;
+	j->move.dst = s->w.inl || !rd ? *far_span : *near_span;
+	j->move.bytes = s->w.len;
 	j->move.segment = e->segment;
-	if (j->move.src.npages == 1 && j->move.dst.npages == 1)
-		return 0;
-	j->kind = EJ_XLAT;
-	bad = engine_wide(j, c, BARE);
-	if (!bad)
-		return 0;
-	return (bad & 1) ^ rd ? SYND_LOCAL_PROT : SYND_REMOTE_ACCESS;
+	j->kind = j->move.src.npages == 1 && j->move.dst.npages == 1 ? EJ_NONE : EJ_XLAT;
 }
 
-/* Moves a payload that the WQE points to, or an inline one to an odd target;
- * returns a syndrome of pages that only a wide walk finds. Marks translated, read
- * and written on the way. */
-HD uint32_t engine_payload(const struct engine *e, struct engine_state *s, struct engine_job *j,
-			   struct coop c, const struct work *k, struct span *near_span,
-			   const struct span *far_span, uint32_t dep, struct late *t, const int instr)
+/* After all pages are known: a syndrome of those that only a wide walk finds. */
+HD uint32_t engine_walked(const struct engine_state *s, const struct engine_job *j)
 {
-	struct moments mo = { &s->k, e->sink->gettime, 0, 0 };
-	uint32_t rd = k->opcode == WQE_READ, synd;
-	int alone = !k->inl && engine_small(near_span, far_span, k->len);
+	uint32_t rd = s->w.opcode == WQE_READ;
 
-	if (!alone) {
-		if (k->inl) /* only the target's pages count */
-			*near_span = *far_span;
-		synd = engine_pages_wide(e, j, c, k, near_span, far_span);
-		if (synd)
-			return k->inl ? (uint32_t)SYND_REMOTE_ACCESS : synd;
-	}
-	plant_after(&s->k, e->sink, MARK_TRANSLATED, dep, instr);
-	sink_stamp_after(&s->k, e->sink, MARK_TRANSLATED, dep, &t->translated, instr);
-	if (k->inl) {
+	if (j->kind != EJ_XLAT || !j->result)
+		return 0;
+	return s->w.inl || (j->result & 1) == rd ? (uint32_t)SYND_REMOTE_ACCESS : (uint32_t)SYND_LOCAL_PROT;
+}
+
+/* The payload's part behind its translation, if it is the leader's alone; else it
+ * becomes a job. */
+HD void engine_payload(struct engine_state *s, struct engine_job *j, uint32_t dep, const int instr)
+{
+	struct moments mo = { &s->k, 0, 0 };
+
+	plant_after(&s->k, MARK_TRANSLATED, dep, instr);
+	sink_stamp_after(&s->k, MARK_TRANSLATED, dep, &s->t.translated, instr);
+	if (s->w.inl) {
 		moment_read(&mo, 0, instr);
-		engine_inline_odd(k, far_span, 0);
+		engine_inline_odd(&s->w, &j->move.dst, 0);
 		moment_written(&mo, instr);
-	} else if (alone) {
-		engine_move_small(rd ? far_span : near_span, rd ? near_span : far_span, k->len, &mo, instr);
+	} else if (engine_small(&j->move.src, &j->move.dst, s->w.len)) {
+		engine_move_small(&j->move.src, &j->move.dst, s->w.len, &mo, instr);
 	} else {
 		j->kind = EJ_MOVE;
 		j->k = s->k;
-		engine_wide(j, c, instr);
-		mo.read = j->read;
-		mo.written = j->written;
+		return;
 	}
-	t->read = mo.read;
-	t->written = mo.written;
-	return 0;
+	s->t.read = mo.read;
+	s->t.written = mo.written;
 }
 
 /* The usual inline payload: one page, whole words, and what is left in bytes. */
-HD void engine_payload_inline(const struct engine *e, struct engine_state *s, const struct work *k,
+HD void engine_payload_inline(struct engine_state *s, const struct work *k,
 			      const struct span *far_span, uint32_t dep, struct late *t, const int instr)
 {
-	struct moments mo = { &s->k, e->sink->gettime, 0, 0 };
+	struct moments mo = { &s->k, 0, 0 };
 
-	plant_after(&s->k, e->sink, MARK_TRANSLATED, dep, instr);
-	sink_stamp_after(&s->k, e->sink, MARK_TRANSLATED, dep, &t->translated, instr);
+	plant_after(&s->k, MARK_TRANSLATED, dep, instr);
+	sink_stamp_after(&s->k, MARK_TRANSLATED, dep, &t->translated, instr);
 	moment_read(&mo, 0, instr);
 	engine_inline(k, far_span);
 	moment_written(&mo, instr);
@@ -215,19 +204,19 @@ HD void engine_payload_inline(const struct engine *e, struct engine_state *s, co
 }
 
 /* A message without payload passes the same marks. */
-HD void engine_no_payload(const struct engine *e, const struct engine_state *s, struct late *t, const int instr)
+HD void engine_no_payload(const struct engine_state *s, struct late *t, const int instr)
 {
 	plant(&s->k, MARK_TRANSLATED, instr);
-	sink_stamp(&s->k, e->sink, MARK_TRANSLATED, &t->translated, instr);
+	sink_stamp(&s->k, MARK_TRANSLATED, &t->translated, instr);
 	plant(&s->k, MARK_READ, instr);
-	sink_stamp(&s->k, e->sink, MARK_READ, &t->read, instr);
+	sink_stamp(&s->k, MARK_READ, &t->read, instr);
 	plant(&s->k, MARK_WRITTEN, instr);
-	sink_stamp(&s->k, e->sink, MARK_WRITTEN, &t->written, instr);
+	sink_stamp(&s->k, MARK_WRITTEN, &t->written, instr);
 }
 
-HD void engine_put(const struct engine *e, const struct engine_state *s, uint64_t m, const struct late *t, const int instr)
+HD void engine_put(const struct engine_state *s, uint64_t m, const struct late *t, const int instr)
 {
-	uint64_t at = sink_at(&s->k, e->sink, m);
+	uint64_t at = sink_at(&s->k, m);
 	uint32_t mask = instr == ALL ? ~0u : s->k.mask;
 
 	if (mask >> MARK_SEEN & 1)
@@ -261,84 +250,173 @@ HD int engine_spoil(const struct engine *e, const struct engine_state *s, uint64
 	return e->fault == EF_LOST_CQE && m == e->fault_at;
 }
 
-/* Everything but a usual inline write: other payloads, none, and errors. Returns
- * the syndrome. */
-HD uint32_t engine_other(const struct engine *e, struct engine_state *s, struct engine_job *j, struct coop c,
-			 const struct work *k, struct late *t, const int instr, int *quiet)
+/* The end of the message that is worked on: its CQE, its last mark, its record. */
+HD void engine_end(const struct engine *e, struct engine_state *s, uint32_t synd, int quiet, const int instr)
 {
-	struct span near_span, far_span;
-	uint32_t synd, dep = 0;
-
-	if (s->error)
-		synd = SYND_FLUSHED;
-	else if (!k->len)
-		synd = engine_decode(k);
-	else if (k->inl)
-		synd = engine_check(e, k, &near_span, &far_span, &dep, 1);
-	else
-		synd = engine_check(e, k, &near_span, &far_span, &dep, 0);
-	if (instr == FLEX && e->fault)
-		*quiet = engine_spoil(e, s, s->pi, &synd);
-	if (!synd && k->len)
-		return engine_payload(e, s, j, c, k, &near_span, &far_span, dep, t, instr);
-	if (!synd)
-		engine_no_payload(e, s, t, instr);
-	return synd;
-}
-
-/* The end of a message: its CQE, its last mark, its record. */
-HD void engine_end(const struct engine *e, struct engine_state *s, uint64_t m, const struct work *k,
-		   uint32_t synd, int quiet, struct late *t, const int instr)
-{
-	s->written = (uint32_t)m + 1;
+	if (synd && !s->error)
+		s->error = synd;
+	s->written = (uint32_t)s->pi + 1;
 	/* a good WQE reports only when asked to; a bad one always */
-	if (LIKELY(!quiet && (synd || ctrl_fm_ce_se(k->w[1]) & WQE_CQ_UPDATE))) {
-		engine_cqe(e, s, m, k->w[0], synd ? 0 : k->len, synd, instr);
-		s->completed = (uint32_t)m + 1;
+	if (!quiet && (synd || ctrl_fm_ce_se(s->w.w[1]) & WQE_CQ_UPDATE)) {
+		engine_cqe(e, s, s->pi, s->w.w[0], synd ? 0 : s->w.len, synd, instr);
+		s->completed = (uint32_t)s->pi + 1;
+	}
+	if (instr != BARE) {
+		s->t.completed = ticks(s->k.gettime);
+		engine_put(s, s->pi, &s->t, instr);
 	}
 	s->pi++;
+	s->todo--;
 	s->next_db = doorbell_value(s->pi + 1, e->qpn);
-	if (instr == BARE)
-		return;
-	t->completed = ticks(e->sink->gettime);
-	engine_put(e, s, m, t, instr);
+}
+
+/* Is a block of marks full? */
+HD int engine_block_ends(const struct engine_state *s, const int instr)
+{
+	return instr != BARE && !((uint32_t)s->pi & (s->k.block - 1));
 }
 
 /*
- * One message. The usual inline write runs straight through: on a GPU every jump
- * over code that is not run costs tens of cycles. So the end stands twice.
+ * The fast loop: looks at the doorbell, and does the usual messages (inline
+ * writes) that it announces. It goes straight through one: on a GPU every jump
+ * over code that is not run costs tens of cycles, and every call spoils what is
+ * kept in registers. So whatever is seldom ends the loop, and the caller
+ * (engine_serve) does it: *sp holds how far the message has got.
  */
-HD void engine_one(const struct engine *e, struct engine_state *s, struct engine_job *j,
-		   struct coop c, uint64_t t_seen, const int instr)
+HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const int instr)
 {
-	struct late t = { t_seen, 0, 0, 0, 0, 0, 0 };
-	struct span far_span;
-	struct work k;
-	uint64_t m = s->pi;
-	uint32_t dep = 0, synd;
-	int quiet = 0;
+	const struct engine e = *ep;
+	struct engine_state s = *sp;
+	uint32_t why;
 
-	if (instr == FLEX)
-		sink_message(&s->k, e->sink, m, instr);
-	plant(&s->k, MARK_STARTED, instr);
-	sink_stamp(&s->k, e->sink, MARK_STARTED, &t.started, instr);
-	engine_fetch(e, s, m, &k);
-	plant_after(&s->k, e->sink, MARK_FETCHED, (uint32_t)(k.w[0] | k.w[2] | k.w[4] | k.w[6]), instr);
-	sink_stamp_after(&s->k, e->sink, MARK_FETCHED,
-			 (uint32_t)(k.w[0] | k.w[2] | k.w[4] | k.w[6]), &t.fetched, instr);
-	engine_fields(&k);
-	if (LIKELY((k.inl != 0) & (k.len != 0) & (s->error == 0) & !(instr == FLEX && e->fault))) {
-		synd = engine_check(e, &k, &far_span, &far_span, &dep, 1);
-		if (LIKELY((synd == 0) & engine_inline_usual(&far_span))) {
-			engine_payload_inline(e, s, &k, &far_span, dep, &t, instr);
-			engine_end(e, s, m, &k, 0, 0, &t, instr);
-			return;
+	for (;;) {
+		struct span far_span;
+		struct mkey far_key;
+		uint32_t dep = 0;
+
+		if (!s.todo) {
+			uint64_t db = poll_doorbell(e.db, s.db);
+
+			/* stamped right behind the loop, whatever has ended it: see issuer_reap */
+			polled();
+			if (instr != BARE)
+				s.t.seen = ticks(s.k.gettime);
+			if (UNLIKELY(db == s.db)) {
+				why = EW_QUIET;
+				break;
+			}
+			if (instr == FLEX) {
+				sink_message(&s.k, e.sink, s.pi, instr);
+				plant(&s.k, MARK_SEEN, instr);
+				if (s.k.armed >> MARK_SEEN & 1) /* with the wait or without */
+					s.t.seen = ticks(s.k.gettime);
+			}
+			s.doorbells++;
+			s.db = db;
+			if (UNLIKELY((db != s.next_db) | s.watch)) {
+				why = EW_DOORBELL;
+				break;
+			}
+			s.todo = 1;
+			s.seen = (uint32_t)s.pi + 1;
+		}
+		if (instr == FLEX)
+			sink_message(&s.k, e.sink, s.pi, instr);
+		plant(&s.k, MARK_STARTED, instr);
+		sink_stamp(&s.k, MARK_STARTED, &s.t.started, instr);
+		engine_fetch(&e, s.pi, &s.w);
+		plant_after(&s.k, MARK_FETCHED, (uint32_t)(s.w.w[0] | s.w.w[2] | s.w.w[4] | s.w.w[6]), instr);
+		sink_stamp_after(&s.k, MARK_FETCHED,
+				 (uint32_t)(s.w.w[0] | s.w.w[2] | s.w.w[4] | s.w.w[6]), &s.t.fetched, instr);
+		engine_fields(&s.w);
+		/* begun before it is known that this is a usual message: an odd key
+		 * leads to entry 0 */
+		key_load(key_at(&e.tab, s.w.rkey), &far_key);
+		if (UNLIKELY((s.w.inl == 0) | (s.w.len == 0) | (s.error != 0) | (instr == FLEX && e.fault))) {
+			why = EW_OTHER;
+			break;
+		}
+		if (UNLIKELY((engine_check(&e, &s.w, &far_key, &far_span, &far_span, &dep, 1) != 0) |
+			     !engine_inline_usual(&s.w, &far_span) | !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE))) {
+			why = EW_OTHER;
+			break;
+		}
+		engine_payload_inline(&s, &s.w, &far_span, dep, &s.t, instr);
+		s.written = s.completed = (uint32_t)s.pi + 1;
+		engine_cqe(&e, &s, s.pi, s.w.w[0], s.w.len, 0, instr);
+		if (instr != BARE) {
+			s.t.completed = ticks(s.k.gettime);
+			engine_put(&s, s.pi, &s.t, instr);
+		}
+		s.pi++;
+		s.todo--;
+		s.next_db = doorbell_value(s.pi + 1, e.qpn);
+		if (UNLIKELY(engine_block_ends(&s, instr))) {
+			why = EW_BLOCK;
+			break;
 		}
 	}
-	synd = engine_other(e, s, j, c, &k, &t, instr, &quiet);
-	if (synd && !s->error)
-		s->error = synd;
-	engine_end(e, s, m, &k, synd, quiet, &t, instr);
+	*sp = s;
+	return why;
+}
+
+/* A message that the fast loop has fetched and left, s->w and s->t: another
+ * payload than a usual inline one, none, or an error. It may become a job. */
+HD void engine_other(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
+{
+	struct span near_span, far_span;
+	struct mkey far_key;
+	uint32_t synd, dep = 0;
+	int quiet = 0;
+
+	if (engine_refetch(e, s, &s->w)) {
+		sink_stamp_after(&s->k, MARK_FETCHED, (uint32_t)(s->w.w[0] | s->w.w[2] | s->w.w[4] | s->w.w[6]), &s->t.fetched, instr);
+		engine_fields(&s->w);
+	}
+	if (s->error)
+		synd = SYND_FLUSHED;
+	else if (!s->w.len)
+		synd = engine_decode(&s->w);
+	else {
+		key_load(key_at(&e->tab, s->w.rkey), &far_key);
+		synd = engine_check(e, &s->w, &far_key, &near_span, &far_span, &dep, s->w.inl != 0);
+	}
+	if (instr == FLEX && e->fault)
+		quiet = engine_spoil(e, s, s->pi, &synd);
+	if (!synd && s->w.len) {
+		s->quiet = (uint32_t)quiet;
+		engine_move_job(e, s, j, &near_span, &far_span);
+		if (j->kind == EJ_XLAT)
+			return;
+		engine_payload(s, j, dep, instr);
+		if (j->kind == EJ_MOVE)
+			return;
+	} else if (!synd) {
+		engine_no_payload(s, &s->t, instr);
+	}
+	engine_end(e, s, synd, quiet, instr);
+}
+
+/* All lanes have done the message's job: on with it. */
+HD void engine_resume(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
+{
+	if (j->kind == EJ_XLAT) {
+		uint32_t synd = engine_walked(s, j);
+
+		j->kind = EJ_NONE;
+		if (synd) {
+			engine_end(e, s, synd, (int)s->quiet, instr);
+			return;
+		}
+		engine_payload(s, j, 0, instr);
+		if (j->kind == EJ_MOVE)
+			return;
+	} else {
+		s->t.read = j->read;
+		s->t.written = j->written;
+		j->kind = EJ_NONE;
+	}
+	engine_end(e, s, 0, (int)s->quiet, instr);
 }
 
 /* What the record says instead of the doorbell; behind it is read again. */
@@ -361,9 +439,8 @@ HD uint32_t engine_recover(const struct engine *e, struct engine_status *st, uin
 	return rec;
 }
 
-/* How many messages a doorbell announces that is not simply the next one's;
- * `e` is the job's copy. */
-HD_CALLED uint32_t engine_announced(const struct engine *e, struct engine_status *st, uint64_t db,
+/* How many messages a doorbell announces that is not simply the next one's. */
+HD uint32_t engine_announced(const struct engine *e, struct engine_status *st, uint64_t db,
 				    uint64_t pi, uint32_t doorbells)
 {
 	uint32_t next = doorbell_next(db), todo;
@@ -382,68 +459,90 @@ HD_CALLED uint32_t engine_announced(const struct engine *e, struct engine_status
 	return todo;
 }
 
-/*
- * Looks at the doorbell once; works on what it announces. How many messages.
- * Between two looks nothing is known of later doorbells: with several messages
- * outstanding, waiting for a busy engine is part of rung-seen.
- */
-HD uint32_t engine_poll(const struct engine *e, struct engine_state *s, struct engine_job *j,
-			struct coop c, const int instr)
+/* What a doorbell is worth that the fast loop has left. */
+HD void engine_doorbell(const struct engine *e, struct engine_state *s, const int instr)
 {
-	uint64_t db = ld64_poll(e->db), t_seen = 0;
-	uint32_t todo = 1;
-
-	if (db == s->db)
-		return 0;
 	if (instr == FLEX && e->fault == EF_DEAD && s->pi >= e->fault_at)
-		return 0;
-	polled();
-	plant(&s->k, MARK_SEEN, instr);
-	if (instr != BARE)
-		t_seen = ticks(e->sink->gettime); /* the branch has waited for db */
-	s->db = db;
-	s->doorbells++;
+		return;
 	if (instr == FLEX && e->fault == EF_LOST_DOORBELL && s->pi == e->fault_at)
-		return 0;
-	if (UNLIKELY(db != s->next_db || e->recover_every))
-		todo = engine_announced(j->eng, s->st, db, s->pi, s->doorbells);
-	s->seen = (uint32_t)s->pi + todo;
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
-	for (uint32_t i = 0; i < todo; i++) {
-		engine_one(e, s, j, c, t_seen, instr);
-		if (instr != BARE && UNLIKELY(!((uint32_t)s->pi & (e->sink->block - 1))))
-			engine_flush(j->eng, sink_stage(&s->k), j, c, s->pi);
-	}
-	return todo;
+		return;
+	s->todo = s->db == s->next_db && !e->recover_every ? 1 :
+		  engine_announced(e, s->st, s->db, s->pi, s->doorbells);
+	s->seen = (uint32_t)s->pi + s->todo;
 }
 
-/* `stage`: block * SINK_SLOTS words; it, `j` and `st` in shared memory on a GPU.
- * `eng`: the same engine in memory, for what is called. */
+/*
+ * The leader: goes on until all lanes are needed, and leaves that as a job; or until
+ * the doorbell is quiet: EJ_NONE. Between two looks at the doorbell nothing is known
+ * of later ones: with several messages outstanding, waiting for a busy engine is
+ * part of rung-seen.
+ */
+HD int engine_lead(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
+{
+	if (j->kind == EJ_FLUSH) {
+		j->kind = EJ_NONE;
+	} else if (j->kind != EJ_NONE) {
+		engine_resume(e, s, j, instr);
+		if (j->kind != EJ_NONE)
+			return j->kind;
+		if (engine_block_ends(s, instr)) {
+			engine_flush(e, s, j);
+			return j->kind;
+		}
+	}
+	for (;;) {
+		uint32_t why = engine_run(e, s, instr);
+
+		if (why == EW_QUIET)
+			return EJ_NONE;
+		if (why == EW_DOORBELL) {
+			engine_doorbell(e, s, instr);
+			continue;
+		}
+		if (why == EW_OTHER) {
+			engine_other(e, s, j, instr);
+			if (j->kind != EJ_NONE)
+				return j->kind;
+		}
+		if (engine_block_ends(s, instr)) {
+			engine_flush(e, s, j);
+			return j->kind;
+		}
+	}
+}
+
+/* `stage`: block * SINK_SLOTS words; all of it in shared memory on a GPU. */
 HD void engine_begin(const struct engine *e, struct engine_state *s, struct engine_job *j,
-		     const struct engine *eng, struct engine_status *st, uint64_t *stage)
+		     struct engine_status *st, uint64_t *stage, const int instr)
 {
 	/* a doorbell of zero has never been rung: qpn 0 is nobody's */
 	s->db = 0;
 	s->pi = 0;
 	s->next_db = doorbell_value(1, e->qpn);
-	s->cqes = s->doorbells = s->error = s->seen = s->written = s->completed = 0;
+	s->todo = s->cqes = s->doorbells = s->error = s->seen = s->written = s->completed = 0;
+	s->flush_at = s->quiet = 0;
+	s->watch = e->fault || e->recover_every;
+	s->t.seen = s->t.started = s->t.fetched = s->t.translated = s->t.read = s->t.written = s->t.completed = 0;
 	s->st = st;
 	st->stale_wqe = st->stale_record = st->odd_doorbells = 0;
 	st->begin = clock_pair_read(e->sink->gettime);
-	sink_begin(&s->k, e->sink, stage, &j->planter);
-	j->eng = eng;
+	sink_begin(&s->k, e->sink, stage, &j->planter, instr);
+	j->kind = EJ_NONE;
 	j->tab = e->tab;
-	j->gettime = e->sink->gettime;
 }
 
-/* Flushes what is left of a block, and completes the counters. */
-HD void engine_finish(const struct engine *e, struct engine_state *s, struct engine_job *j,
-		      struct coop c, const int instr)
+/* What is left of a block becomes a job: 1. Once. */
+HD int engine_last_flush(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
 {
-	if (instr != BARE && (uint32_t)s->pi & (e->sink->block - 1))
-		engine_flush(j->eng, sink_stage(&s->k), j, c, s->pi);
+	if (instr == BARE || !((uint32_t)s->pi & (s->k.block - 1)))
+		return 0;
+	engine_flush(e, s, j);
+	return 1;
+}
+
+/* Completes the counters. */
+HD void engine_finish(struct engine_state *s)
+{
 	s->st->doorbells = s->doorbells;
 	s->st->wqes = s->pi;
 	s->st->cqes = s->cqes;

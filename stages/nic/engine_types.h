@@ -50,18 +50,44 @@ struct engine_status {
 	struct clock_pair begin; /* both clocks when it started */
 };
 
-/* In registers on a GPU: kept small, since a spilled word is read back through
- * the cache that every acquire empties. What is seldom counted is in memory. */
+/* A WQE on its way through the engine. */
+struct work {
+	uint64_t w[WQE_WORDS];   /* the WQE */
+	uint64_t odd;            /* its ctrl words against those expected */
+	uint32_t ds, opcode, len, rkey, lkey, inl;
+	uint64_t raddr, laddr;
+};
+
+/* A NIC's marks of one message. */
+struct late { uint64_t seen, started, fetched, translated, read, written, completed; };
+
+/* The engine's own memory, shared memory on a GPU. The fast loop (engine_run) holds
+ * a copy in registers and writes it back when it ends; what is seldom counted is
+ * in `st`. */
 struct engine_state {
 	uint64_t db;             /* the last value seen */
 	uint64_t next_db;        /* what one more message's doorbell would be, by DOCA's convention */
 	uint64_t pi;             /* next message to work on */
+	uint32_t todo;           /* messages that are announced and not yet worked on */
 	uint32_t cqes;           /* CQEs written */
 	uint32_t doorbells;
 	uint32_t error;          /* syndrome of the first error: flushing since */
+	uint32_t watch;          /* every doorbell is looked at closely */
+	uint32_t quiet;          /* this message's CQE is lost on purpose */
+	uint32_t flush_at;       /* where in `marks` the next block goes */
 	uint32_t seen, written, completed; /* messages that got so far */
 	struct engine_status *st; /* the rare counters */
 	struct sink k;
+	struct late t;           /* of message pi, as far as it got */
+	struct work w;           /* its WQE, if it isn't a usual one */
+};
+
+/* Why the fast loop has come back. */
+enum engine_why {
+	EW_QUIET,                /* no doorbell in DOORBELL_LOOKS looks */
+	EW_DOORBELL,             /* one that is not simply the next message's */
+	EW_OTHER,                /* a message that is fetched and not a usual inline write */
+	EW_BLOCK,                /* a block of marks is full */
 };
 
 #endif

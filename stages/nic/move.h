@@ -9,7 +9,7 @@
 
 #include "stages/nic/keys.h"
 #include "stages/queue/coop.h"
-#include "stages/queue/sink.h"
+#include "stages/queue/pace.h"
 
 /* A payload on its way: what all lanes must know. */
 struct move {
@@ -18,19 +18,16 @@ struct move {
 	uint32_t segment;
 };
 
-struct engine;
-
-/* The job that the leader hands to the other lanes. */
-enum engine_job_kind { EJ_EXIT, EJ_XLAT, EJ_MOVE, EJ_FLUSH };
+/* The job that the leader hands to all lanes. */
+enum engine_job_kind { EJ_NONE, EJ_EXIT, EJ_XLAT, EJ_MOVE, EJ_FLUSH };
 struct engine_job {
 	int kind;
 	struct move move;
-	const struct engine *eng; /* set once */
 	struct tables tab;       /* a copy, set once */
 	struct sink k;           /* the leader's sink, lent for the job */
 	struct planter planter;
-	int32_t gettime;
 	uint64_t read, written;   /* the leader's moments */
+	uint64_t result;         /* of a walk: bit 0 a bad page of the source's, bit 1 of the target's */
 	uint64_t *to;
 	const uint64_t *from;
 	uint64_t words;
@@ -55,15 +52,13 @@ HD uint64_t engine_pages(const struct tables *t, const struct span *s, struct co
 
 /* The two moments inside a move, and their plants. Only the leader has a sink
  * (k not NULL), and only for the last piece of a message. */
-struct moments { const struct sink *k; int32_t gettime; uint64_t read, written; };
+struct moments { const struct sink *k; uint64_t read, written; };
 
 HD void moment_read(struct moments *m, uint32_t v, const int instr)
 {
 	if (instr != BARE && m->k) {
-		if (instr == FLEX && m->k->plants >> MARK_READ & 1)
-			ticks_after(m->gettime, v); /* the wait begins when the load has ended */
-		plant(m->k, MARK_READ, instr);
-		m->read = ticks_after(m->gettime, v);
+		plant_after(m->k, MARK_READ, v, instr);
+		m->read = ticks_after(m->k->gettime, v);
 		plant(m->k, MARK_WRITTEN, instr);
 	}
 }
@@ -71,7 +66,7 @@ HD void moment_read(struct moments *m, uint32_t v, const int instr)
 HD void moment_written(struct moments *m, const int instr)
 {
 	if (instr != BARE && m->k)
-		m->written = ticks(m->gettime);
+		m->written = ticks(m->k->gettime);
 }
 
 enum { MOVE_UNROLL = 8 };
@@ -192,21 +187,14 @@ HD void engine_move(const struct move *mv, struct coop c, struct moments *m, con
 	}
 }
 
-/*
- * Wide work. Leader and sleeping lanes meet inside this one function: the
- * barrier at its start makes the warp run the job as one. The result is the
- * leader's; the others get the job's kind and know when to leave. Everything
- * goes through the job, so that the leader's own state stays in registers.
- */
-HD_CALLED uint64_t engine_wide(struct engine_job *j, struct coop c, int instr)
+/* All lanes: the job that the leader has posted. The moments of a move are taken by
+ * lane 0, on the leader's SM and so by its clock. */
+HD void engine_work(struct engine_job *j, struct coop c, const int instr)
 {
-	struct moments m = { c.lane ? 0 : &j->k, j->gettime, 0, 0 };
+	struct moments m = { c.lane ? 0 : &j->k, 0, 0 };
 	uint64_t r = 0;
-	int kind;
 
-	coop_sync();
-	kind = j->kind;
-	switch (kind) {
+	switch (j->kind) {
 	case EJ_XLAT:
 		r = engine_pages(&j->tab, &j->move.src, c) != 0;
 		r |= (uint64_t)(engine_pages(&j->tab, &j->move.dst, c) != 0) << 1;
@@ -219,11 +207,10 @@ HD_CALLED uint64_t engine_wide(struct engine_job *j, struct coop c, int instr)
 		break;
 	}
 	if (!c.lane) {
+		j->result = r;
 		j->read = m.read;
 		j->written = m.written;
 	}
-	coop_sync();
-	return c.lane ? (uint64_t)kind : r;
 }
 
 #endif

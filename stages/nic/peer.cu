@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The software NIC as a persistent kernel, on another GPU or on other SMs of
- * the issuer's: one warp, whose first lane polls the doorbell and runs the
- * engine, and whose other lanes move payloads.
+ * the issuer's: one thread polls the doorbell and runs the engine, a warp moves
+ * payloads (coop.h).
  */
 extern "C" {
 #include "harness/err.h"
@@ -13,48 +13,61 @@ extern "C" {
 #include <errno.h>
 #include <stdlib.h>
 
-enum { IDLE_POLLS = 64 }; /* between two looks at the stop word */
-
 struct nic_args {
 	struct engine e;
 	struct sink_conf sink;
 };
 
+/* The engine's memory. */
+static __shared__ struct {
+	struct engine e;
+	struct engine_state s;
+	struct engine_job job;
+	struct engine_status counts;
+} nic;
+
 template <int INSTR>
-__global__ void __launch_bounds__(32)
+__global__ void __launch_bounds__(AGENT_THREADS, 1)
 nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, uint32_t *ready, struct engine_status *st)
 {
 	extern __shared__ uint64_t stage[];
-	__shared__ struct engine_job job;
-	__shared__ struct engine_status counts;
-	__shared__ struct engine copy;
-	struct coop c = { (int)threadIdx.x, 32 };
+	struct coop c = { (int)threadIdx.x - 32, 32 };
+	uint32_t smid;
 
-	if (c.lane == 0) {
-		struct engine e = args.e;
-		struct engine_state s;
-		uint32_t idle = 0, smid;
-
-		e.sink = &args.sink;
-		copy = e;
-		engine_begin(&e, &s, &job, &copy, &counts, stage);
-		st32_release_sys(ready, 1);
+	if (c.lane >= 0) {
 		for (;;) {
-			if (engine_poll(&e, &s, &job, c, INSTR))
-				idle = 0;
-			else if (++idle % IDLE_POLLS == 0 && ld32(stop))
-				break;
+			agent_meet();
+			if (nic.job.kind == EJ_EXIT)
+				return;
+			engine_work(&nic.job, c, INSTR);
+			agent_meet();
 		}
-		engine_finish(&e, &s, &job, c, INSTR);
-		asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
-		counts.smid = smid;
-		*st = counts;
-		job.kind = EJ_EXIT;
-		engine_wide(&job, c, INSTR);
-	} else {
-		while (engine_wide(&job, c, INSTR) != EJ_EXIT)
-			;
 	}
+	if (threadIdx.x)
+		return;
+	nic.e = args.e;
+	nic.e.sink = &args.sink;
+	engine_begin(&nic.e, &nic.s, &nic.job, &nic.counts, stage, INSTR);
+	st32_release_sys(ready, 1);
+	for (int last = 0;;) {
+		int kind;
+
+		do
+			kind = engine_lead(&nic.e, &nic.s, &nic.job, INSTR);
+		while (kind == EJ_NONE && !ld32(stop));
+		/* stopped: what is left of a block is flushed, once */
+		if (kind == EJ_NONE && (last || !engine_last_flush(&nic.e, &nic.s, &nic.job, INSTR)))
+			break;
+		last = kind == EJ_NONE;
+		agent_meet();
+		agent_meet();
+	}
+	nic.job.kind = EJ_EXIT;
+	agent_meet();
+	engine_finish(&nic.s);
+	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
+	nic.counts.smid = smid;
+	*st = nic.counts;
 }
 
 static const void *const kernels[INSTRS] = {
@@ -92,7 +105,7 @@ static int peer_start(const struct nic_pass *p, struct nic_run **run)
 		st = (struct engine_status *)r->status.p;
 		void *args[] = { &a, &r->g->stop, &r->g->ready, &st };
 
-		rc = gpu_launch(r->g, kernels[p->instr], args,
+		rc = gpu_launch(r->g, kernels[p->instr], AGENT_THREADS, args,
 				shared, r->g->nic_stream, "the NIC's kernel");
 	}
 	if (!rc)

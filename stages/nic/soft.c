@@ -13,28 +13,32 @@
 
 struct nic_run {
 	struct nic_pass p;
-	struct engine_state s;
 	struct engine_job job;
 	struct engine_status status;
 	uint64_t *stage;
 	struct service *service;
 };
 
-/* Specialised by how it is instrumented. */
+/* Specialised by how it is instrumented. What was rung before the stop is still
+ * worked on. */
 HD void soft_serve(struct service *me, struct nic_run *r, const int instr)
 {
 	const struct engine e = r->p.eng;
-	struct engine_state s = r->s;
+	struct engine_state s;
 	struct coop alone = { 0, 1 };
 
-	while (!service_stopping(me))
-		if (!engine_poll(&e, &s, &r->job, alone, instr))
-			relax_cpu();
-	/* what was rung before the stop is still worked on */
-	while (engine_poll(&e, &s, &r->job, alone, instr))
-		;
-	engine_finish(&e, &s, &r->job, alone, instr);
-	r->s = s;
+	engine_begin(&e, &s, &r->job, &r->status, r->stage, instr);
+	for (;;) {
+		int stopping = service_stopping(me);
+
+		if (engine_lead(&e, &s, &r->job, instr) != EJ_NONE)
+			engine_work(&r->job, alone, instr);
+		else if (stopping)
+			break;
+	}
+	if (engine_last_flush(&e, &s, &r->job, instr))
+		engine_work(&r->job, alone, instr);
+	engine_finish(&s);
 }
 
 static void soft_bare(struct service *me, void *r) { soft_serve(me, r, BARE); }
@@ -61,7 +65,6 @@ static int soft_start(const struct nic_pass *p, struct nic_run **run)
 	memset(r->stage, 0, bytes);
 	r->p = *p;
 	r->p.eng.sink = &r->p.sink;
-	engine_begin(&r->p.eng, &r->s, &r->job, &r->p.eng, &r->status, r->stage);
 	rc = service_start(&r->service, "soft NIC", p->cpu, serves[p->instr], r, p->start_s);
 	if (rc && !r->service)
 		soft_free(r);

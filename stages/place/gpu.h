@@ -28,7 +28,7 @@ int gpu_error(int err, const char *what);
 
 /* Launches fn<<<1, 32, shared>>>(args...) on a stream of g, after checking that
  * a block of it fits beside what is resident. */
-int gpu_launch(struct gpu *g, const void *fn, void **args, size_t shared, void *stream, const char *what);
+int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream, const char *what);
 
 /* Before a persistent kernel: both words 0. After its launch: waits for ready. */
 int gpu_resident_prepare(struct gpu *g);

@@ -222,20 +222,21 @@ int cuda_set(const struct buf *b, int byte)
 
 /* ---- kernels ---- */
 
-int gpu_launch(struct gpu *g, const void *fn, void **args, size_t shared, void *stream, const char *what)
+int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
+	       const char *what)
 {
-	struct { unsigned x, y, z; } one = { 1, 1, 1 }, warp = { 32, 1, 1 };
+	struct { unsigned x, y, z; } one = { 1, 1, 1 }, wide = { threads, 1, 1 };
 	int rc, blocks = 0;
 	dim3 grid, block;
 
 	memcpy(&grid, &one, sizeof(grid));
-	memcpy(&block, &warp, sizeof(block));
+	memcpy(&block, &wide, sizeof(block));
 	if ((rc = gpu_error(cudaSetDevice(g->device), what)))
 		return rc;
 	if (shared > 48 << 10 &&
 	    (rc = gpu_error(cudaFuncSetAttribute(fn, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared), what)))
 		return rc;
-	if ((rc = gpu_error(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fn, 32, shared), what)))
+	if ((rc = gpu_error(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fn, (int)threads, shared), what)))
 		return rc;
 	if (blocks < 1)
 		return fs_fail(ENOSPC, "%s: a block of it does not fit on an SM", what);

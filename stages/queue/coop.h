@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One leader thread runs the path; what is wide (payloads, page tables, flushes)
- * is done by all lanes together. On a GPU these are the lanes of one warp, of
- * which 1..31 sleep at a warp barrier until the leader posts a job; on a CPU
- * the leader is alone. HD.
+ * is done by all lanes together. On a GPU an agent is a block of two warps: of the
+ * first only the leader is alive, the second sleeps at a barrier until the leader
+ * posts a job. (Lanes asleep in the leader's own warp would make every turn of its
+ * poll loops a hundred cycles longer: the loops yield to them.) On a CPU the leader
+ * does it all. HD.
  */
 #ifndef FS_COOP_H
 #define FS_COOP_H
@@ -12,10 +14,13 @@
 
 struct coop { int lane, nlanes; };
 
-HD void coop_sync(void)
+enum { AGENT_THREADS = 64 };
+
+/* Leader and lanes of a GPU agent meet: before a job and after it. */
+HD void agent_meet(void)
 {
 #ifdef __CUDA_ARCH__
-	__syncwarp();
+	asm volatile("barrier.sync 0;" : : : "memory");
 #endif
 }
 

@@ -7,42 +7,50 @@
 #define FS_PACE_H
 
 #include "stages/queue/sink.h"
+#include "stages/queue/wqe.h"
 
 enum {
-	POLLS_PER_LOOK = 256,      /* polls between two looks at the deadline */
+	POLLS_PER_LOOK = 256,      /* polls of a CQE between two looks at the deadline */
+	DOORBELL_LOOKS = 1024,     /* at a quiet doorbell between two looks at the stop word: the
+				    * way there and back is long beside a poll */
 	SETTLE_LOOKS_MAX = 20000,
 };
 
-/* xorshift64: Marsaglia, Xorshift RNGs, 2003. *rnd is not 0. */
-HD uint32_t random_below(uint64_t *rnd, uint32_t below)
+/*
+ * The two poll loops, the same ones for the path and for what it is compared with.
+ * They hold nothing that is not needed in every turn: the period of a poll is a
+ * part of the crossing, and on a GPU a turn is a load and some ten cycles an
+ * instruction. What has ended them is stamped right behind them by the caller.
+ */
+
+/* The last word of a CQE, until it is of this lap, or *polls, which counts, reaches
+ * a multiple of POLLS_PER_LOOK. */
+HD uint64_t poll_cqe(const uint8_t *at, uint32_t lap, uint32_t *polls)
 {
-	*rnd ^= *rnd << 13;
-	*rnd ^= *rnd >> 7;
-	*rnd ^= *rnd << 17;
-	return (uint32_t)((*rnd >> 32) * (uint64_t)below >> 32);
+	uint64_t w7;
+
+	for (;;) {
+		w7 = ld64_poll(at);
+		++*polls;
+		if (cqe_valid(w7, lap) | !(*polls % POLLS_PER_LOOK))
+			return w7;
+		relax_cpu();
+	}
 }
 
-HD void wait_ticks(uint32_t n, int gettime)
+/* A doorbell, until it is another one than `old`; DOORBELL_LOOKS looks at most. */
+HD uint64_t poll_doorbell(const uint8_t *at, uint64_t old)
 {
-	uint64_t t0 = ticks(gettime);
+	uint32_t looks = 0;
+	uint64_t db;
 
-	while (ticks(gettime) - t0 < n)
-		;
-}
-
-/* A bounded wait's bookkeeping: looks at the wall clock now and then. */
-struct waiting { uint64_t wall0; uint32_t polls; };
-
-HD int wait_over(struct waiting *w, uint64_t wait_ns)
-{
-	uint64_t now;
-
-	if (++w->polls % POLLS_PER_LOOK)
-		return 0;
-	now = wall_ticks_ns();
-	if (!w->wall0)
-		w->wall0 = now;
-	return now - w->wall0 > wait_ns;
+	for (;;) {
+		db = ld64_poll(at);
+		looks++;
+		if ((db != old) | (looks == DOORBELL_LOOKS))
+			return db;
+		relax_cpu();
+	}
 }
 
 /* Has the ratio of the two clocks stayed within 0.5 % over four spans of 100 us

@@ -69,55 +69,84 @@ struct queue_state {
 	uint32_t reloads;        /* of the consumer index */
 };
 
-/* The consumer index in memory, but never beyond what was posted: with nobody
- * consuming that word lies ahead of everything, which means that all is done. */
-HD_CALLED uint64_t queue_reload(const uint64_t *ci_word, uint64_t pi)
-{
-	uint64_t ci = ld64(ci_word);
-
-	return ci < pi ? ci : pi;
-}
-
-/* Takes n slots if so many are free: by the known consumer index first, and when
- * that says full, by the one in memory. Depths are far below 2^32, so the low
- * halves tell. */
+/* Takes n slots if so many are free by the consumer index as last known. Depths
+ * are far below 2^32, so the low halves tell. */
 HD int queue_reserve(const struct queue *q, struct queue_state *s, uint32_t n)
 {
-	if (UNLIKELY((uint32_t)s->pi + n - (uint32_t)s->ci > q->depth)) {
-		s->ci = queue_reload(q->ci_word, s->pi);
-		s->reloads++;
-		if ((uint32_t)s->pi + n - (uint32_t)s->ci > q->depth)
-			return 0;
-	}
+	if (UNLIKELY((uint32_t)s->pi + n - (uint32_t)s->ci > q->depth))
+		return 0;
 	s->pi += n;
 	return 1;
 }
 
+/* After a refusal: the consumer index from memory. With nobody consuming, that
+ * word lies ahead of everything, which means that all is done. */
+HD void queue_reload(const struct queue *q, struct queue_state *s)
+{
+	uint64_t ci = ld64(q->ci_word);
+
+	s->ci = ci < s->pi ? ci : s->pi;
+	s->reloads++;
+}
+
 /*
- * What turns offsets in the registered ranges into addresses and keys: a key for
- * each chunk, and the peer's base. On a GPU it is part of the kernel's parameters
- * and so in constant memory, where NVSHMEM keeps its first keys too.
+ * What turns offsets in the registered ranges into addresses and keys: the peer's
+ * base, and a key for each chunk of either range, looked up in every message. The
+ * keys stand in the issuer's shared memory on a GPU, next to where NVSHMEM keeps
+ * its first ones (constant memory); `keys` is their address there, else a pointer.
  */
 enum { RESOLVER_CHUNKS = 32 };
+struct chunk_keys { uint32_t remote[RESOLVER_CHUNKS], local[RESOLVER_CHUNKS]; };
 struct resolver {
 	uint64_t remote_base;
-	uint32_t chunk_shift, pad;
-	uint32_t local_keys[RESOLVER_CHUNKS], remote_keys[RESOLVER_CHUNKS];
+	uint64_t keys;
+	uint32_t chunk_shift;
 };
+
+/* An address that resolve() takes, of keys in shared memory on a GPU. */
+HD uint64_t keys_address(const struct chunk_keys *k)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t at;
+
+	/* opaque: the compiler would make it again at each use, by a read of 40 cycles */
+	asm volatile("mov.b64 %0, %1;" : "=l"(at) : "l"((uint64_t)__cvta_generic_to_shared(k)));
+	return at;
+#else
+	return (uint64_t)k;
+#endif
+}
+
+/* `timed`, a literal: it stays between the marks around it. */
+HD uint32_t keys_load(uint64_t at, uint32_t chunk, const int timed)
+{
+#ifdef __CUDA_ARCH__
+	uint32_t v;
+
+	if (timed)
+		asm volatile("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"((uint32_t)at + chunk * 4));
+	else
+		asm("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"((uint32_t)at + chunk * 4));
+	return v;
+#else
+	(void)timed;
+	return ((const uint32_t *)at)[chunk];
+#endif
+}
 
 struct resolved { uint32_t lkey, rkey; uint64_t raddr; };
 
 /* Both ranges are laid out alike: `off` is where a message lies in either. */
-HD struct resolved resolve(const struct resolver *r, uint64_t off, const int kind)
+HD struct resolved resolve(const struct resolver *r, uint32_t off, const int kind, const int timed)
 {
 	struct resolved x = { 0, 0, 0 };
 
 	if (kind == POST_NOP)
 		return x;
 	x.raddr = r->remote_base + off;
-	x.rkey = r->remote_keys[off >> r->chunk_shift];
+	x.rkey = keys_load(r->keys, off >> r->chunk_shift, timed);
 	if (kind != POST_INLINE)
-		x.lkey = r->local_keys[off >> r->chunk_shift];
+		x.lkey = keys_load(r->keys, RESOLVER_CHUNKS + (off >> r->chunk_shift), timed);
 	return x;
 }
 
@@ -254,23 +283,19 @@ HD uint64_t ring_prepare(const struct queue *q, uint64_t pi, const int ord, cons
 
 /* ---- completion ---- */
 
-/* Looks at the next CQE once. 0: not yet. Otherwise its last word; after polled()
- * its body and the payload may be read. */
-HD uint64_t queue_poll(const struct queue *q, const struct queue_state *s)
+/* Where the next CQE's last word stands. */
+HD const uint8_t *queue_cqe7(const struct queue *q, const struct queue_state *s)
 {
-	const uint8_t *p = q->cq + (uint64_t)((uint32_t)s->polled & ((1u << q->log_ncqe) - 1)) * CQE_SIZE;
-	uint64_t w7 = ld64_poll(p + 56);
-
-	return cqe_valid(w7, s->polled, q->log_ncqe) ? w7 : 0;
+	return q->cq + (uint64_t)((uint32_t)s->polled & ((1u << q->log_ncqe) - 1)) * CQE_SIZE + 56;
 }
 
-/* Where word 6 of the CQE stands that queue_poll has just shown: the syndrome's. */
+/* Where its word 6 stands: the syndrome's. */
 HD const uint8_t *queue_cqe6(const struct queue *q, const struct queue_state *s)
 {
 	return q->cq + (uint64_t)((uint32_t)s->polled & ((1u << q->log_ncqe) - 1)) * CQE_SIZE + 48;
 }
 
-/* Takes the CQE that queue_poll has shown: its WQE and all before it are done. */
+/* Takes the CQE whose last word is w7: its WQE and all before it are done. */
 HD void queue_take(const struct queue *q, struct queue_state *s, uint64_t w7)
 {
 	uint64_t done = s->ci + (((uint64_t)cqe_counter(w7) - s->ci) & INDEX_MASK) + 1;

@@ -17,12 +17,15 @@
 #include "stages/queue/hd.h"
 #include "stages/queue/mark.h"
 
-enum { BARE, ALL, FLEX, INSTRS };
+enum { BARE, ALL, FLEX, INSTRS,
+	MUTE = INSTRS /* a loop of the BARE code: not even intent and noticed, for rates */ };
 
 /* Columns of an agent's record. */
 enum issuer_slot { IS_INTENT, IS_RESERVED, IS_RESOLVED, IS_BUILT, IS_RUNG, IS_NOTICED, IS_POLLS, ISSUER_SLOTS = 8 };
 enum nic_slot { NS_SEEN, NS_STARTED, NS_FETCHED, NS_TRANSLATED, NS_READ, NS_WRITTEN, NS_COMPLETED, NIC_SLOTS = 8 };
 enum { SINK_SLOTS = 8 };
+
+enum { CALIBRATING = 256, CALIBRATIONS = 5 }; /* waits of a round, and rounds, that find out what a wait costs */
 
 /* Both readings of a clock at (nearly) one moment. */
 struct clock_pair { uint64_t ticks, wall; };
@@ -43,10 +46,8 @@ struct sink_conf {
 	uint32_t all;            /* bit a mark: every message shows these */
 	uint32_t rotate;         /* > 0: how many pairs rotate */
 	uint32_t pair[ROTATE_MAX]; /* their two bits */
-	int32_t plant[2];        /* marks with a wait before them, -1: none */
+	int32_t plant[2];        /* marks with a wait before them in every second block, -1: none */
 	uint32_t plant_ns[2];    /* the second is the one that no checker is told */
-	int32_t calibrate;       /* find out what a wait costs; also in passes that are compared
-	                          * with planted ones, since it takes time */
 	int32_t gettime;         /* CPU: stamp with clock_gettime instead of the TSC */
 	uint32_t block;          /* messages between two flushes, a power of two */
 };
@@ -57,7 +58,6 @@ struct planter {
 	int32_t mark[2];
 	int32_t ns[2];
 	int64_t debt[2];         /* ns still owed; < 0: the last wait was too long */
-	int64_t late;            /* ns from the last wait's end to its return */
 	int32_t cost;            /* ns that a wait lasts beyond what it waits for */
 };
 
@@ -67,35 +67,46 @@ struct sink {
 	uint64_t base;           /* [block][SINK_SLOTS] words */
 	uint64_t at;             /* the current message's record */
 	uint32_t mask;           /* its marks */
-	uint32_t plants;         /* bit a mark: there is a wait before it */
+	uint32_t plants;         /* bit a mark: there is a wait before it in this message */
+	uint32_t armed;          /* the same, in planted blocks */
+	uint32_t block;          /* as in the sink_conf, as is */
+	int32_t gettime;
 	struct planter *planter;
 };
 
-HD uint64_t sink_at(const struct sink *k, const struct sink_conf *c, uint64_t message)
+HD uint64_t sink_at(const struct sink *k, uint64_t message)
 {
-	return k->base + (uint64_t)((uint32_t)message & (c->block - 1)) * (SINK_SLOTS * 8);
+	return k->base + (uint64_t)((uint32_t)message & (k->block - 1)) * (SINK_SLOTS * 8);
+}
+
+/* Blocks with and without waits alternate, for both agents alike: what drifts is
+ * the same in both. */
+HD int block_planted(uint64_t message, uint32_t block)
+{
+	return ((uint32_t)message & block) != 0;
 }
 
 /* The message whose marks come next. */
 HD void sink_message(struct sink *k, const struct sink_conf *c, uint64_t message, const int instr)
 {
-	k->at = sink_at(k, c, message);
-	if (instr == FLEX)
+	k->at = sink_at(k, message);
+	if (instr == FLEX) {
 		k->mask = c->rotate ? c->pair[(uint32_t)message % c->rotate] : c->all;
+		k->plants = block_planted(message, c->block) ? k->armed : 0;
+	}
 }
 
 /* Takes a mark, unless this message doesn't show it. */
-HD void sink_stamp(const struct sink *k, const struct sink_conf *c, int mark, uint64_t *t, const int instr)
+HD void sink_stamp(const struct sink *k, int mark, uint64_t *t, const int instr)
 {
 	if (instr == ALL || (instr == FLEX && k->mask >> mark & 1))
-		*t = ticks(c->gettime);
+		*t = ticks(k->gettime);
 }
 
-HD void sink_stamp_after(const struct sink *k, const struct sink_conf *c, int mark, uint32_t dep,
-			 uint64_t *t, const int instr)
+HD void sink_stamp_after(const struct sink *k, int mark, uint32_t dep, uint64_t *t, const int instr)
 {
 	if (instr == ALL || (instr == FLEX && k->mask >> mark & 1))
-		*t = ticks_after(c->gettime, dep);
+		*t = ticks_after(k->gettime, dep);
 }
 
 HD void sink_put(uint64_t at, int slot, uint64_t t)
@@ -117,6 +128,23 @@ HD const uint64_t *sink_stage(const struct sink *k)
 #endif
 }
 
+/* xorshift64: Marsaglia, Xorshift RNGs, 2003. *rnd is not 0. */
+HD uint32_t random_below(uint64_t *rnd, uint32_t below)
+{
+	*rnd ^= *rnd << 13;
+	*rnd ^= *rnd >> 7;
+	*rnd ^= *rnd << 17;
+	return (uint32_t)((*rnd >> 32) * (uint64_t)below >> 32);
+}
+
+HD void wait_ticks(uint32_t n, int gettime)
+{
+	uint64_t t0 = ticks(gettime);
+
+	while (ticks(gettime) - t0 < n)
+		;
+}
+
 /* A real wait of ns from t0 on, timed by the wall clock (%globaltimer, or
  * CLOCK_MONOTONIC_RAW), which is not the clock that stamps. That clock is coarse
  * (32 ns on a GPU), so what one wait had too much the next has less: takes and
@@ -133,77 +161,84 @@ HD uint64_t wait_owed(int64_t *debt, int32_t ns, uint64_t t0)
 	return t;
 }
 
-/* Called, not inlined: a path without plants holds no more of it than a test.
- * What passes between the end of the wait and the return is put down as `late`
- * and is waited less the next time. */
-HD_CALLED uint64_t planter_wait(struct planter *p, int mark, uint64_t t0)
+/* Called, not inlined: a path without plants holds no more of it than a test. */
+HD_CALLED void planter_wait(struct planter *p, int mark)
 {
-	uint64_t t = t0;
+	uint64_t t = wall_ticks_ns();
 
-	for (int i = 0; i < 2; i++) {
-		if (p->mark[i] != mark)
-			continue;
-		t = wait_owed(&p->debt[i], p->ns[i] - p->cost - (int32_t)p->late, t);
-		p->late = 0;
-	}
-	return t;
+	for (int i = 0; i < 2; i++)
+		if (p->mark[i] == mark)
+			t = wait_owed(&p->debt[i], p->ns[i] - p->cost, t);
 }
 
 HD void plant(const struct sink *k, int mark, const int instr)
 {
-	if (instr == FLEX && UNLIKELY(k->plants >> mark & 1)) {
-		uint64_t t0 = wall_ticks_ns(), t1 = planter_wait(k->planter, mark, t0);
-
-		k->planter->late = (int64_t)(wall_ticks_ns() - t1);
-	}
+	if (instr == FLEX && UNLIKELY(k->plants >> mark & 1))
+		planter_wait(k->planter, mark);
 }
 
 /* A wait that stands behind a load: it begins when the value has arrived, or it
- * would hide the load's latency. */
-HD void plant_after(const struct sink *k, const struct sink_conf *c, int mark, uint32_t dep, const int instr)
+ * would hide the load's latency. So that this is all that differs, blocks without
+ * the wait see the value arrive at the same place. */
+HD void plant_after(const struct sink *k, int mark, uint32_t dep, const int instr)
 {
-	if (instr == FLEX && UNLIKELY(k->plants >> mark & 1))
-		ticks_after(c->gettime, dep);
+	if (instr == FLEX && UNLIKELY(k->armed >> mark & 1))
+		ticks_after(k->gettime, dep);
 	plant(k, mark, instr);
 }
 
-/* Finds out what a wait lasts beyond what it accounts for (reading the clock
- * first and last), by the clock that times it: waits for nothing, each behind a
- * mark as in the path, less the marks alone. (A mark on a CPU is a fence: without
- * it the waits would overlap.) */
+/* One wait, or as many marks as stand around one, behind a random pause: the
+ * phase against the steps of the wall clock is as it is in the path. */
+HD void planter_try(const struct sink *k, uint64_t *rnd, int wait)
+{
+	wait_ticks(random_below(rnd, 256), k->gettime);
+	ticks(k->gettime);
+	if (wait)
+		plant(k, 0, FLEX);
+	ticks(k->gettime);
+}
+
+/* ns that CALIBRATING turns take, with their waits or without. */
+HD int64_t planter_turns(struct planter *p, const struct sink *k, int wait)
+{
+	uint64_t rnd = 0x9e3779b97f4a7c15u, t0 = wall_ticks_ns();
+
+	p->debt[0] = 0;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (int i = 0; i < CALIBRATING; i++)
+		planter_try(k, &rnd, wait);
+	/* what is still owed would have been waited too */
+	return (int64_t)(wall_ticks_ns() - t0) + p->debt[0];
+}
+
+/* Finds out what a wait lasts beyond what it is meant to (entering it, leaving it,
+ * the steps of its clock), by the clock that times it: waits of the planted
+ * length, less the same turns without. The median of several rounds, since a CPU
+ * may be taken away in one; the first one fetches the code. */
 HD void planter_begin(struct planter *p, const struct sink_conf *c)
 {
-	const struct sink k = { 0, 0, 0, 1, p };
-	uint64_t t0 = 0, t1, t2;
+	const struct sink k = { 0, 0, 0, 1, 1, 1, c->gettime, p };
+	int32_t ns = (int32_t)(c->plant[0] >= 0 ? c->plant_ns[0] : c->plant_ns[1]), cost[CALIBRATIONS];
 
 	p->mark[0] = 0;
 	p->mark[1] = -2; /* no mark */
-	p->ns[0] = p->ns[1] = 0;
-	p->debt[0] = p->debt[1] = 0;
-	p->late = 0;
+	p->ns[0] = ns;
+	p->ns[1] = 0;
 	p->cost = 0;
-#ifdef __CUDA_ARCH__
-#pragma unroll 8
-#endif
-	for (int i = -64; i < 256; i++) {
-		if (i == 0) { /* the first ones fetch the code */
-			p->debt[0] = 0;
-			p->late = 0;
-			t0 = wall_ticks_ns();
-		}
-		plant(&k, 0, FLEX);
-		ticks(c->gettime);
+	for (int round = -1; round < CALIBRATIONS; round++) {
+		int64_t all = planter_turns(p, &k, 1) - planter_turns(p, &k, 0);
+		int32_t x = (int32_t)(all / CALIBRATING) - ns;
+		int i = round;
+
+		if (round < 0)
+			continue;
+		for (; i > 0 && cost[i - 1] > x; i--)
+			cost[i] = cost[i - 1];
+		cost[i] = x;
 	}
-	t1 = wall_ticks_ns();
-#ifdef __CUDA_ARCH__
-#pragma unroll 8
-#endif
-	for (int i = 0; i < 256; i++)
-		ticks(c->gettime);
-	t2 = wall_ticks_ns();
-	/* debt and late are now what was accounted for as waited */
-	p->cost = (int32_t)(((int64_t)(t1 - t0) - (int64_t)(t2 - t1) + p->debt[0] - p->late) / 256);
-	p->late = 0;
+	p->cost = cost[CALIBRATIONS / 2];
 	for (int i = 0; i < 2; i++) {
 		p->mark[i] = c->plant[i];
 		p->ns[i] = (int32_t)c->plant_ns[i];
@@ -212,7 +247,7 @@ HD void planter_begin(struct planter *p, const struct sink_conf *c)
 }
 
 /* `stage`: block * SINK_SLOTS words; with `p` in shared memory on a GPU. */
-HD void sink_begin(struct sink *k, const struct sink_conf *c, uint64_t *stage, struct planter *p)
+HD void sink_begin(struct sink *k, const struct sink_conf *c, uint64_t *stage, struct planter *p, const int instr)
 {
 #ifdef __CUDA_ARCH__
 	/* opaque, so that it is kept and not made again at every mark */
@@ -222,12 +257,14 @@ HD void sink_begin(struct sink *k, const struct sink_conf *c, uint64_t *stage, s
 #endif
 	k->at = k->base;
 	k->mask = 0;
-	k->plants = 0;
+	k->plants = k->armed = 0;
+	k->block = c->block;
+	k->gettime = c->gettime;
 	k->planter = p;
 	for (int i = 0; i < 2; i++)
 		if (c->plant[i] >= 0)
-			k->plants |= 1u << c->plant[i];
-	if (c->calibrate)
+			k->armed |= 1u << c->plant[i];
+	if (instr == FLEX && k->armed)
 		planter_begin(p, c);
 }
 

@@ -27,7 +27,7 @@ enum wqe_opcode { WQE_NOP = 0x00, WQE_WRITE = 0x08, WQE_READ = 0x10 };
 enum { WQE_CQ_UPDATE = 0x08, WQE_SOLICITED = 0x02 };
 
 #define WQE_INLINE 0x80000000u     /* in the byte count of an inline segment */
-enum { WQE_INLINE_MAX = 28 };      /* what fits behind raddr in one basic block */
+enum { WQE_INLINE_MAX = 28, WQE_INLINE_SHORT = 12 }; /* what fits behind raddr in one basic block, in one segment */
 #define WQE_LEN_MAX (1u << 30)     /* the largest message, as log_max_msg of RC is 30 */
 
 /* Segments that a WQE has: its DS field. */
@@ -35,10 +35,20 @@ HD uint32_t wqe_ds_nop(void) { return 1; }
 HD uint32_t wqe_ds_inline(uint32_t len) { return 2 + (4 + len + WQE_SEG - 1) / WQE_SEG; }
 HD uint32_t wqe_ds_pointer(uint32_t len) { return len ? 3 : 2; } /* an empty message has no data segment */
 
+/* A 16-bit index << 8 | opcode, big-endian: one instruction on a GPU. */
+HD uint32_t be_index_op(uint64_t index, uint32_t opcode)
+{
+#ifdef __CUDA_ARCH__
+	return __byte_perm((uint32_t)index, opcode, 0x4015);
+#else
+	return be32((uint32_t)(index & INDEX_MASK) << 8 | opcode);
+#endif
+}
+
 /* ctrl, first word: opmod << 24 | index << 8 | opcode, then qpn << 8 | ds. */
 HD uint64_t wqe_ctrl0(uint64_t index, uint32_t opcode, uint32_t qpn, uint32_t ds)
 {
-	return pair32(be32((uint32_t)(index & INDEX_MASK) << 8 | opcode), be32(qpn << 8 | ds));
+	return pair32(be_index_op(index, opcode), be32(qpn << 8 | ds));
 }
 
 /* ctrl, second word: signature, stream, fm_ce_se, immediate. */
@@ -68,7 +78,14 @@ HD uint32_t ctrl_fm_ce_se(uint64_t w) { return be32((uint32_t)w) & 0xff; }
 /* ---- doorbell record and doorbell ---- */
 
 enum { DBREC_RECV = 0, DBREC_SEND = 4, DBREC_SIZE = 8 };
-HD uint32_t dbrec_value(uint64_t pi) { return be32((uint32_t)(pi & INDEX_MASK)); }
+HD uint32_t dbrec_value(uint64_t pi)
+{
+#ifdef __CUDA_ARCH__
+	return __byte_perm((uint32_t)pi, 0, 0x0144);
+#else
+	return be32((uint32_t)(pi & INDEX_MASK));
+#endif
+}
 HD uint32_t dbrec_index(uint32_t v) { return be32(v) & INDEX_MASK; }
 
 /* The doorbell as DOCA GPUNetIO writes it: next free index, DS 0. */
@@ -117,10 +134,15 @@ HD uint32_t cqe_owner(uint64_t w7) { return (uint32_t)(w7 >> 56) & 1; }
 HD uint32_t cqe_counter(uint64_t w7) { return be32((uint32_t)(w7 >> 32)) >> 16; }
 HD uint32_t cqe_qpn(uint64_t w7) { return be32((uint32_t)w7) & 0xffffff; }
 
-/* Does word 7 of the CQE at consumer index ci belong to this lap? */
-HD int cqe_valid(uint64_t w7, uint64_t ci, uint32_t log_ncqe)
+/* The owner bit of the CQE at consumer index ci: that of its lap. */
+HD uint32_t cqe_lap(uint64_t ci, uint32_t log_ncqe) { return (uint32_t)(ci >> log_ncqe) & 1; }
+
+/* Is word 7 of a CQE one of this lap, and not the initial one? */
+HD int cqe_valid(uint64_t w7, uint32_t lap)
 {
-	return cqe_opcode(w7) != CQE_INVALID && cqe_owner(w7) == (uint32_t)(ci >> log_ncqe & 1);
+	uint32_t hi = (uint32_t)(w7 >> 32);
+
+	return !((hi ^ lap << 24) & 1u << 24) & (hi < (uint32_t)CQE_INVALID << 28);
 }
 
 /* ---- payload ---- */

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The issuer's loop: reserve, resolve, build, order, ring, notice (HD). Nothing
+ * in it is a call; whatever is seldom ends it.
+ */
+#ifndef FS_ISSUE_RUN_H
+#define FS_ISSUE_RUN_H
+
+#include "stages/issuer/args.h"
+
+/* The marks of a message before its doorbell, in registers. */
+struct early { uint64_t intent, reserved, resolved, built; };
+
+HD void issuer_put(const struct posting *h, uint64_t at, const struct early *t, const int instr)
+{
+	uint32_t mask = h->k.mask;
+
+	if (instr == ALL || (instr == FLEX && mask >> MARK_INTENT & 1) || instr == BARE)
+		sink_put(at, IS_INTENT, t->intent);
+	if (instr == ALL || (instr == FLEX && mask >> MARK_RESERVED & 1))
+		sink_put(at, IS_RESERVED, t->reserved);
+	if (instr == ALL || (instr == FLEX && mask >> MARK_RESOLVED & 1))
+		sink_put(at, IS_RESOLVED, t->resolved);
+	if (instr == ALL || (instr == FLEX && mask >> MARK_BUILT & 1))
+		sink_put(at, IS_BUILT, t->built);
+}
+
+/* The decision to send message m; made once, even if there was no room at first. */
+HD void issuer_intent(const struct issuer *s, struct posting *h, uint64_t m, struct early *t, const int instr)
+{
+	if (instr == MUTE)
+		return;
+	if (instr == FLEX)
+		sink_message(&h->k, &s->a->sink, m, instr);
+	else
+		h->k.at = sink_at(&h->k, m);
+	if (!h->again) {
+		plant(&h->k, MARK_INTENT, instr);
+		if (instr == BARE)
+			h->intent = ticks(h->k.gettime);
+		else
+			sink_stamp(&h->k, MARK_INTENT, &h->intent, instr);
+	}
+	t->intent = h->intent;
+}
+
+/* Message m has its slot: up to its WQE. `most` is a literal: no inline payload is
+ * longer. */
+HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t m, struct early *t, const uint32_t most,
+		     const int kind, const int instr)
+{
+	uint32_t off = ((uint32_t)m & h->slot_mask) << h->stride_shift;
+	uint64_t w[WQE_WORDS];
+	struct resolved x;
+
+	plant(&h->k, MARK_RESERVED, instr);
+	sink_stamp(&h->k, MARK_RESERVED, &t->reserved, instr);
+	x = resolve(&h->res, off, kind, instr == ALL || instr == FLEX);
+	plant_after(&h->k, MARK_RESOLVED, x.lkey ^ x.rkey, instr);
+	sink_stamp_after(&h->k, MARK_RESOLVED, x.lkey ^ x.rkey, &t->resolved, instr);
+	wqe_build(&h->q, w, m, &x, h->local + off, h->len, kind);
+	if (instr == FLEX && m == h->fault_at)
+		wqe_spoil(w, s->a->fault);
+	plant(&h->k, MARK_BUILT, instr);
+	wqe_store(&h->q, m, w, kind == POST_INLINE && most < WQE_INLINE_MAX ? most : h->len, kind);
+	sink_stamp(&h->k, MARK_BUILT, &t->built, instr);
+}
+
+/* Order and doorbell; when it was rung. */
+HD uint64_t issuer_ring(struct posting *h, const int ord, const int mode, const int instr)
+{
+	uint64_t v = ring_prepare(&h->q, h->qs.pi, ord, mode);
+
+	plant(&h->k, MARK_RUNG, instr);
+	doorbell_store(&h->q, v, ord);
+	return instr == BARE || instr == MUTE ? 0 : ticks(h->k.gettime);
+}
+
+/* One more message of a batch, after the marks of the one before are put away. */
+HD void issuer_next(const struct issuer *s, struct posting *h, uint64_t m, struct early *t, const uint32_t most,
+		    const int kind, const int instr)
+{
+	if (instr != MUTE)
+		issuer_put(h, h->k.at, t, instr);
+	issuer_intent(s, h, m, t, instr);
+	issuer_build(s, h, m, t, most, kind, instr);
+}
+
+/* Posts one message: straight through. Its marks stay in registers until its
+ * doorbell is rung. 0: there is no room. */
+HD int issuer_post_one(const struct issuer *s, struct posting *h, const uint32_t most, const int ord, const int mode, const int kind,
+		       const int instr)
+{
+	uint64_t m = h->qs.pi, rung;
+	struct early t = { 0, 0, 0, 0 };
+
+	issuer_intent(s, h, m, &t, instr);
+	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, 1)))
+		return 0;
+	issuer_build(s, h, m, &t, most, kind, instr);
+	rung = issuer_ring(h, ord, mode, instr);
+	if (instr != MUTE)
+		issuer_put(h, h->k.at, &t, instr);
+	if (instr == ALL || (instr == FLEX && h->k.mask >> MARK_RUNG & 1))
+		sink_put(h->k.at, IS_RUNG, rung);
+	return 1;
+}
+
+/* Posts n messages and rings once; their marks are put away one by one. */
+HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, const uint32_t most, const int ord, const int mode,
+			const int kind, const int instr)
+{
+	uint64_t m = h->qs.pi, rung;
+	struct early t = { 0, 0, 0, 0 };
+
+	issuer_intent(s, h, m, &t, instr);
+	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, n)))
+		return 0;
+	issuer_build(s, h, m, &t, most, kind, instr);
+	if (instr == MUTE) { /* the loop should be a small part of a rate */
+#ifdef __CUDA_ARCH__
+#pragma unroll 4
+#endif
+		for (uint32_t i = 1; i < n; i++)
+			issuer_next(s, h, m + i, &t, most, kind, instr);
+	} else {
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+		for (uint32_t i = 1; i < n; i++)
+			issuer_next(s, h, m + i, &t, most, kind, instr);
+	}
+	rung = issuer_ring(h, ord, mode, instr);
+	if (instr != MUTE)
+		issuer_put(h, h->k.at, &t, instr);
+	if (instr == BARE || instr == MUTE)
+		return 1;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (uint32_t i = 0; i < n; i++) {
+		sink_message(&h->k, &s->a->sink, m + i, instr);
+		if (instr == ALL || h->k.mask >> MARK_RUNG & 1)
+			sink_put(h->k.at, IS_RUNG, rung);
+	}
+	return 1;
+}
+
+/* Looks for the next completion, POLLS_PER_LOOK times at most, and takes it. What
+ * the loop has ended on is stamped right behind it, whatever it is: code that is
+ * not yet fetched would stand in the crossing. */
+HD uint32_t issuer_reap(const struct issuer *s, struct posting *h, const int instr)
+{
+	const uint8_t *at = queue_cqe7(&h->q, &h->qs);
+	uint32_t lap = cqe_lap(h->qs.polled, h->q.log_ncqe);
+	uint64_t m = h->done, w7 = poll_cqe(at, lap, &h->polls), t;
+
+	polled();
+	t = instr == MUTE ? 0 : ticks(h->k.gettime);
+	if (UNLIKELY(!cqe_valid(w7, lap)))
+		return IW_LATE;
+	if (instr == FLEX) {
+		sink_message(&h->k, &s->a->sink, m, instr);
+		plant(&h->k, MARK_NOTICED, instr);
+		if (h->k.armed >> MARK_NOTICED & 1) /* with the wait or without */
+			t = ticks(h->k.gettime);
+	}
+	if (instr == ALL || instr == BARE)
+		h->k.at = sink_at(&h->k, m);
+	if (instr == ALL || instr == BARE || (instr == FLEX && h->k.mask >> MARK_NOTICED & 1))
+		sink_put(h->k.at, IS_NOTICED, t);
+	if (instr == ALL || instr == FLEX)
+		sink_put(h->k.at, IS_POLLS, h->polls);
+	h->polls = 0;
+	if (UNLIKELY((cqe_opcode(w7) != CQE_REQ) | (cqe_counter(w7) != (uint32_t)(m & INDEX_MASK)) |
+		     (cqe_qpn(w7) != h->q.qpn))) {
+		h->w7 = w7;
+		return IW_CQE;
+	}
+	queue_take(&h->q, &h->qs, w7);
+	h->done = m + 1;
+	return IW_DONE;
+}
+
+/* Posts until `end` with nobody to complete, for rates: what is posted is done. */
+HD uint32_t issuer_stream(const struct issuer *s, struct posting *h, const int many, const uint32_t most,
+			  const int ord, const int mode, const int kind)
+{
+	do {
+		uint32_t n = many && h->end - h->qs.pi < h->batch ? (uint32_t)(h->end - h->qs.pi) : h->batch;
+
+		if (UNLIKELY(!(many ? issuer_post_many(s, h, n, most, ord, mode, kind, MUTE) :
+				      issuer_post_one(s, h, most, ord, mode, kind, MUTE))))
+			return IW_FULL;
+	} while (LIKELY(h->qs.pi != h->end));
+	return IW_DONE;
+}
+
+/* The loop; `many` is a literal: batches of more than one. */
+HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int many, const int ord, const int mode,
+			const int kind, const int instr)
+{
+	for (;;) {
+		uint32_t batch = many ? h->batch : 1, n = batch, why;
+
+		if (h->qs.pi < h->limit && h->qs.pi - h->done + batch <= h->q.depth) {
+			if (many && h->limit - h->qs.pi < batch)
+				n = (uint32_t)(h->limit - h->qs.pi);
+			if (kind != POST_NOP && kind != POST_INLINE && UNLIKELY(h->fill && h->filled < h->qs.pi + n))
+				return IW_FILL;
+			if (instr != MUTE && h->gap_ticks && !h->again)
+				wait_ticks(h->gap_ticks / 4 + random_below(&h->rnd, h->gap_ticks), h->k.gettime);
+			if (UNLIKELY(!(many ? issuer_post_many(s, h, n, WQE_INLINE_MAX, ord, mode, kind, instr) :
+					      issuer_post_one(s, h, WQE_INLINE_MAX, ord, mode, kind, instr))))
+				return IW_FULL;
+			h->again = 0;
+			if (h->consumed)
+				continue;
+			h->done = h->qs.pi;
+			if (UNLIKELY(h->done >= h->end))
+				return IW_DONE;
+			continue;
+		}
+		if (instr != MUTE && h->dither_ticks && !h->polls)
+			wait_ticks(random_below(&h->rnd, h->dither_ticks), h->k.gettime);
+		why = issuer_reap(s, h, instr);
+		if (UNLIKELY(why != IW_DONE))
+			return why;
+		if (UNLIKELY(h->check))
+			return IW_CHECK;
+		if (UNLIKELY(h->done == h->end))
+			return IW_DONE;
+	}
+}
+
+/* One of the loops, by what doesn't change while it runs. When it finds no room by
+ * what it knows, the consumer index is looked up, behind the loop and not in it. */
+HD uint32_t issuer_looped(const struct issuer *s, struct posting *h, const int mute, const int many, const int ord,
+			  const int mode, const int kind, const int instr)
+{
+	for (;;) {
+		uint32_t why = mute ? kind == POST_INLINE && h->len <= WQE_INLINE_SHORT ?
+					      issuer_stream(s, h, many, WQE_INLINE_SHORT, ord, mode, kind) :
+					      issuer_stream(s, h, many, WQE_INLINE_MAX, ord, mode, kind) :
+				      issuer_loop(s, h, many, ord, mode, kind, instr);
+
+		if (mute)
+			h->done = h->qs.pi;
+		if (why != IW_FULL)
+			return why;
+		queue_reload(&h->q, &h->qs);
+		h->again = 1;
+		if ((uint32_t)h->qs.pi - (uint32_t)h->qs.ci + h->batch > h->q.depth)
+			return IW_FULL;
+	}
+}
+
+/* Runs until `end` messages are done, or there is something else to do. With
+ * nobody completing, what is posted is done. */
+HD uint32_t issuer_run(struct issuer *s, const int ord, const int mode, const int kind, const int instr)
+{
+	struct posting h = s->h;
+	int many = h.batch > 1;
+	uint32_t why;
+
+	if (instr == BARE && !h.record && !h.consumed)
+		why = many ? issuer_looped(s, &h, 1, 1, ord, mode, kind, MUTE) :
+			     issuer_looped(s, &h, 1, 0, ord, mode, kind, MUTE);
+	else if (instr == BARE && !h.record)
+		why = many ? issuer_looped(s, &h, 0, 1, ord, mode, kind, MUTE) :
+			     issuer_looped(s, &h, 0, 0, ord, mode, kind, MUTE);
+	else
+		why = many ? issuer_looped(s, &h, 0, 1, ord, mode, kind, instr) :
+			     issuer_looped(s, &h, 0, 0, ord, mode, kind, instr);
+	s->h = h;
+	return why;
+}
+
+#endif
