@@ -49,21 +49,26 @@ extern char **environ;
 
 /* ---- start ---- */
 
-/* Our environment with CUDA_MODULE_LOADING=EAGER. Only the array is new. */
+/* Our environment with CUDA_MODULE_LOADING=EAGER, unless the user has set it (a
+ * sanitizer that instruments what is loaded wants LAZY). Only the array is new. */
 static char **environment(void)
 {
 	static char eager[] = "CUDA_MODULE_LOADING=EAGER";
 	size_t name = strcspn(eager, "=") + 1, n = 0, k = 0;
 	char **env;
 
+	int set = 0;
+
 	while (environ && environ[n])
 		n++;
 	env = malloc((n + 2) * sizeof(*env));
-	for (size_t i = 0; env && i < n; i++)
-		if (strncmp(environ[i], eager, name))
-			env[k++] = environ[i];
+	for (size_t i = 0; env && i < n; i++) {
+		env[k++] = environ[i];
+		set |= !strncmp(environ[i], eager, name);
+	}
 	if (env) {
-		env[k++] = eager;
+		if (!set)
+			env[k++] = eager;
 		env[k] = NULL;
 	}
 	return env;

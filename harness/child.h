@@ -19,7 +19,7 @@ struct child {
 };
 
 /* Starts /proc/self/exe with argv (argv[0] is ours). Sets
- * CUDA_MODULE_LOADING=EAGER in the child's environment. The child dies with
+ * CUDA_MODULE_LOADING=EAGER in the child's environment unless it is set. The child dies with
  * the parent (PR_SET_PDEATHSIG) and ignores SIGINT, SIGTERM and SIGHUP. stdin is
  * /dev/null, stdout goes to stderr. */
 int child_start(struct child *c, char *const argv[]);

@@ -40,6 +40,7 @@ int cuda_copy(void *dst, const void *src, size_t bytes) { (void)dst; (void)src; 
 int cuda_set(const struct buf *b, int byte) { (void)b; (void)byte; return absent(); }
 void cuda_inject(enum cuda_injection what) { (void)what; }
 
+int issuer_gpu_load(struct issue_choice c, int device) { (void)c; (void)device; return absent(); }
 int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
 {
 	(void)a; (void)c; (void)device; (void)patience_s;

@@ -328,6 +328,8 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	engine_fill(m, c, p, &np.eng);
 	np.sink = sink;
 	issue_fill(m, c, p, &sink, &a);
+	if (c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu)))
+		return rc;
 	if ((rc = c->nic->start(&np, &run)))
 		return rc;
 	disturb_read(&p->d0);

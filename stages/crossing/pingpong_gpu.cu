@@ -64,6 +64,9 @@ extern "C" int pingpong_gpu_respond(const struct pingpong *p, int rate, int devi
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
 	if ((rc = gpu_resident_prepare(g)))
 		return rc;
+	/* the other side's kernel too, should it be this device's */
+	if ((rc = gpu_load(g, rate ? (const void *)issue_kernel<1> : (const void *)issue_kernel<0>, "the ping-pong's kernel")))
+		return rc;
 	void *args[] = { &copy, &g->stop, &g->ready };
 
 	rc = gpu_launch(g, rate ? (const void *)respond_kernel<1> : (const void *)respond_kernel<0>, 32, args, 0, g->nic_stream,

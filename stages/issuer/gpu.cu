@@ -83,6 +83,18 @@ static const void *const flexible[POST_KINDS] = {
 #undef X
 };
 
+static const void *kernel_of(struct issue_choice c)
+{
+	return c.instr == FLEX ? flexible[c.kind] : kernels[c.ord][c.mode][c.kind][c.instr];
+}
+
+extern "C" int issuer_gpu_load(struct issue_choice c, int device)
+{
+	struct gpu *g = gpu_of(device);
+
+	return g ? gpu_load(g, kernel_of(c), "the issuer's kernel") : fs_fail(ENODEV, "gpu %d is not in use", device);
+}
+
 extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
 {
 	struct gpu *g = gpu_of(device);
@@ -92,7 +104,7 @@ extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c,
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, c.instr == FLEX ? flexible[c.kind] : kernels[c.ord][c.mode][c.kind][c.instr], AGENT_THREADS, args, shared,
+	rc = gpu_launch(g, kernel_of(c), AGENT_THREADS, args, shared,
 			 g->issue_stream, "the issuer's kernel");
 	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the issuer's kernel");
 }

@@ -12,10 +12,11 @@ struct issue_choice { int ord, mode, kind, instr; };
  * words. */
 int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage);
 
+/* Before the NIC's kernel is resident: loads the issuer's. */
+int issuer_gpu_load(struct issue_choice c, int device);
+
 /* The same on a GPU: launches and waits, at most patience_s. `device`. -EIO CUDA
  * error, -ETIMEDOUT, with a reason. */
 int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s);
-
-
 
 #endif

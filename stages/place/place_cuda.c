@@ -222,6 +222,14 @@ int cuda_set(const struct buf *b, int byte)
 
 /* ---- kernels ---- */
 
+int gpu_load(struct gpu *g, const void *fn, const char *what)
+{
+	struct cudaFuncAttributes a;
+	int rc = gpu_error(cudaSetDevice(g->device), what);
+
+	return rc ? rc : gpu_error(cudaFuncGetAttributes(&a, fn), what);
+}
+
 int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
 	       const char *what)
 {
@@ -246,7 +254,7 @@ int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, siz
 int gpu_wait(void *stream, double patience_s, const char *what)
 {
 	uint64_t until = deadline_in_s(patience_s);
-	struct timespec nap = { 0, 20000 };
+	struct timespec nap = { 0, 200000 }; /* asking takes time of a core that may be shared */
 	cudaError_t e;
 
 	while ((e = cudaStreamQuery((cudaStream_t)stream)) == cudaErrorNotReady) {
