@@ -296,13 +296,16 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 	return 0;
 }
 
-/* CPUs: the issuer's first, the NIC's beside it. */
-static int resolve_cpus(const struct point *pt, struct path_conf *c, char *why, size_t len)
+/* CPUs near the issuer's GPU, if there is one. The NIC's stands beside the issuer's;
+ * where the issuer is a GPU, a few further on: a virtual machine doesn't say which of
+ * its CPUs share a core, and the first one starts and awaits kernels. */
+static int resolve_cpus(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
 {
-	int n = pin_cpus();
+	const char *pci = c->issuer_gpu >= 0 && c->issuer_gpu < m->ngpus ? m->gpu[c->issuer_gpu].pci : "";
+	int n = pin_cpus(), beside = c->issuer_gpu >= 0 && n > 3 ? 3 : n > 1;
 
-	c->cpu = fs_is(pt, "cpu", "auto") ? pin_cpu(0) : (int)fs_num(pt, "cpu");
-	c->nic_cpu = fs_is(pt, "nic_cpu", "auto") ? pin_cpu(n > 1 ? 1 : 0) : (int)fs_num(pt, "nic_cpu");
+	c->cpu = fs_is(pt, "cpu", "auto") ? pin_cpu_near(pci, 0, NULL) : (int)fs_num(pt, "cpu");
+	c->nic_cpu = fs_is(pt, "nic_cpu", "auto") ? pin_cpu_near(pci, beside, NULL) : (int)fs_num(pt, "nic_cpu");
 	for (int i = 0; i < 2; i++) {
 		const char *v = i ? "nic_cpu" : "cpu";
 		int cpu = i ? c->nic_cpu : c->cpu, k = 0;
@@ -335,7 +338,7 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	/* what is wrong anywhere is said before what is missing here */
 	if ((rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
 	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
-	    (rc = resolve_cpus(pt, c, why, len)))
+	    (rc = resolve_cpus(pt, m, c, why, len)))
 		return rc;
 	c->order_class = order_class_of(c);
 	return 0;
