@@ -76,16 +76,6 @@ HD uint64_t issuer_ring(struct posting *h, const int ord, const int mode, const 
 	return instr == BARE || instr == MUTE ? 0 : ticks(h->k.gettime);
 }
 
-/* One more message of a batch, after the marks of the one before are put away. */
-HD void issuer_next(const struct issuer *s, struct posting *h, uint64_t m, struct early *t, const uint32_t most,
-		    const int kind, const int instr)
-{
-	if (instr != MUTE)
-		issuer_put(h, h->k.at, t, instr);
-	issuer_intent(s, h, m, t, instr);
-	issuer_build(s, h, m, t, most, kind, instr);
-}
-
 /* Posts one message: straight through. Its marks stay in registers until its
  * doorbell is rung. 0: there is no room. */
 HD int issuer_post_one(const struct issuer *s, struct posting *h, const uint32_t most, const int ord, const int mode, const int kind,
@@ -116,19 +106,22 @@ HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, c
 	issuer_intent(s, h, m, &t, instr);
 	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, n)))
 		return 0;
-	issuer_build(s, h, m, &t, most, kind, instr);
-	if (instr == MUTE) { /* the loop should be a small part of a rate */
-#ifdef __CUDA_ARCH__
-#pragma unroll 4
-#endif
-		for (uint32_t i = 1; i < n; i++)
-			issuer_next(s, h, m + i, &t, most, kind, instr);
-	} else {
+	if (instr == MUTE) { /* unrolled, ptxas moves more registers than it saves jumps */
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
-		for (uint32_t i = 1; i < n; i++)
-			issuer_next(s, h, m + i, &t, most, kind, instr);
+		for (uint32_t i = 0; i < n; i++)
+			issuer_build(s, h, m + i, &t, most, kind, instr);
+	} else {
+		issuer_build(s, h, m, &t, most, kind, instr);
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+		for (uint32_t i = 1; i < n; i++) {
+			issuer_put(h, h->k.at, &t, instr);
+			issuer_intent(s, h, m + i, &t, instr);
+			issuer_build(s, h, m + i, &t, most, kind, instr);
+		}
 	}
 	rung = issuer_ring(h, ord, mode, instr);
 	if (instr != MUTE)

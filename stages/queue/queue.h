@@ -166,13 +166,13 @@ HD void wqe_build(const struct queue *q, uint64_t w[WQE_WORDS], uint64_t m, cons
 	w[2] = be64(x->raddr);
 	w[3] = pair32(be32(x->rkey), 0);
 	if (kind == POST_INLINE) {
-		uint64_t p0 = payload_word(m, 0), p1 = payload_word(m, 1);
-		uint64_t p2 = payload_word(m, 2), p3 = payload_word(m, 3);
+		/* payload_word(m, 0) to (m, 3), by halves: they differ in the lowest byte */
+		uint32_t lo = (uint32_t)m << 24, hi = (uint32_t)(m >> 8);
 
-		w[4] = pair32(be32(len | WQE_INLINE), (uint32_t)p0);
-		w[5] = pair32((uint32_t)(p0 >> 32), (uint32_t)p1);
-		w[6] = pair32((uint32_t)(p1 >> 32), (uint32_t)p2);
-		w[7] = pair32((uint32_t)(p2 >> 32), (uint32_t)p3);
+		w[4] = pair32(be32(len | WQE_INLINE), lo);
+		w[5] = pair32(hi, lo | 1);
+		w[6] = pair32(hi, lo | 2);
+		w[7] = pair32(hi, lo | 3);
 	} else {
 		w[4] = pair32(be32(len), be32(x->lkey));
 		w[5] = be64(laddr);
@@ -205,7 +205,7 @@ HD void wqe_store(const struct queue *q, uint64_t m, const uint64_t w[WQE_WORDS]
 	st64x2(p + 16, w[2], w[3]);
 	if (kind == POST_INLINE || len)
 		st64x2(p + 32, w[4], w[5]);
-	if (kind == POST_INLINE && len > 12)
+	if (kind == POST_INLINE && len > WQE_INLINE_SHORT)
 		st64x2(p + 48, w[6], w[7]);
 }
 

@@ -35,11 +35,11 @@ HD uint32_t wqe_ds_nop(void) { return 1; }
 HD uint32_t wqe_ds_inline(uint32_t len) { return 2 + (4 + len + WQE_SEG - 1) / WQE_SEG; }
 HD uint32_t wqe_ds_pointer(uint32_t len) { return len ? 3 : 2; } /* an empty message has no data segment */
 
-/* A 16-bit index << 8 | opcode, big-endian: one instruction on a GPU. */
+/* A 16-bit index << 8 | opcode, big-endian: two instructions on a GPU. */
 HD uint32_t be_index_op(uint64_t index, uint32_t opcode)
 {
 #ifdef __CUDA_ARCH__
-	return __byte_perm((uint32_t)index, opcode, 0x4015);
+	return __byte_perm((uint32_t)index, 0, 0x4014) | opcode << 24;
 #else
 	return be32((uint32_t)(index & INDEX_MASK) << 8 | opcode);
 #endif
