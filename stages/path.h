@@ -90,6 +90,8 @@ struct pass {
 	struct disturb d0, d1;
 };
 
+/* What the NIC's engine is given for a pass. */
+void path_engine(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct engine *e);
 /* Runs one pass. A negative return, with a reason, when the point has failed. */
 int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p);
 void pass_term(struct pass *p);

@@ -46,8 +46,7 @@ static void sink_fill(const struct path_conf *c, const struct pass *p, struct si
 	}
 }
 
-static void engine_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
-			struct engine *e)
+void path_engine(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct engine *e)
 {
 	int rd = c->op == WQE_READ;
 	const struct buf *local = rd ? &m->dst : &m->src, *remote = rd ? &m->src : &m->dst;
@@ -325,7 +324,7 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	sink.block = m->block;
 	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))))
 		return rc;
-	engine_fill(m, c, p, &np.eng);
+	path_engine(m, c, p, &np.eng);
 	np.sink = sink;
 	issue_fill(m, c, p, &sink, &a);
 	if (c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu)))

@@ -51,8 +51,10 @@ void cuda_free(struct buf *b);
 int cuda_copy(void *dst, const void *src, size_t bytes);
 int cuda_set(const struct buf *b, int byte);
 /* From now on the runtime's next fitting call answers as if the device were out
- * of memory, in a sticky error, or gone: how the suite fails then is tested. */
-enum cuda_injection { INJECT_NONE, INJECT_MEMORY, INJECT_STICKY, INJECT_LOST };
+ * of memory, in a sticky error, or gone: how the suite fails then is tested. Or the
+ * stop word of a resident kernel is set before it begins: it does what is there and
+ * ends, so that it can be tested alone. */
+enum cuda_injection { INJECT_NONE, INJECT_MEMORY, INJECT_STICKY, INJECT_LOST, INJECT_STOPPED };
 void cuda_inject(enum cuda_injection what);
 
 #endif

@@ -270,7 +270,7 @@ int gpu_resident_prepare(struct gpu *g)
 	int rc = gpu_error(cudaSetDevice(g->device), "a resident kernel");
 
 	*(volatile uint32_t *)g->ready = 0;
-	rc = rc ? rc : gpu_error(cudaMemset(g->stop, 0, 4), "a stop word");
+	rc = rc ? rc : gpu_error(cudaMemset(g->stop, injected == INJECT_STOPPED, 4), "a stop word");
 	return rc ? rc : gpu_error(cudaStreamSynchronize(0), "a stop word");
 }
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claim: the NIC's kernel on a GPU does with WQEs that lie there what the engine
+ * should: every payload at its target, a good CQE each; and a spoiled key ends in a
+ * syndrome and flushes. It runs alone: WQEs, record and doorbell are written before
+ * it starts and its stop word is set, so that a sanitizer which runs one kernel at a
+ * time can look at it. Control: a payload that is changed behind it is found.
+ */
+#include "tests/points.h"
+
+#include "stages/path_layout.h"
+#include "stages/queue/coop.h"
+#include "stages/suite.h"
+#include <stdlib.h>
+
+enum { MESSAGES = 40 };
+
+struct bench {
+	struct path_conf c;
+	struct path_mem m;
+	struct pass p;
+	struct engine_status st;
+};
+
+/* Runs MESSAGES WQEs of a point through the kernel; message `spoiled` has another key. */
+static void serve(struct bench *b, const char *text, int instr, int spoiled)
+{
+	struct nic_pass np = { .instr = instr, .start_s = 20, .stop_s = 20 };
+	struct queue q = { .qpn = PATH_QPN };
+	struct coop alone = { 0, 1 };
+	uint64_t w[WQE_WORDS], db = doorbell_value(MESSAGES, PATH_QPN);
+	uint32_t rec = dbrec_value(MESSAGES);
+	struct nic_run *run;
+	struct point pt;
+	char why[256];
+
+	memset(b, 0, sizeof(*b));
+	point_of(&pt, "nic=peer nic_gpu=gpu messages=40 depth=64");
+	point_set(&pt, text);
+	if (path_resolve(&pt, suite_machine(), &b->c, why, sizeof(why)))
+		fail_msg("%s: %s", text, why);
+	assert_int_equal(cuda_use(b->c.issuer_gpu, b->c.nic_gpu), 0);
+	assert_int_equal(path_mem_init(&b->m, &b->c), 0);
+	assert_int_equal(path_mem_reset(&b->m, &b->c), 0);
+	for (uint64_t m = 0; m < MESSAGES; m++) {
+		uint64_t off = (m & (b->c.slots - 1)) * b->c.stride;
+		int rd = b->c.op == WQE_READ;
+		struct resolved x = { PATH_LKEY, PATH_RKEY ^ (m == (uint64_t)spoiled), (uint64_t)(rd ? b->m.src.p : b->m.dst.p) + off };
+		uint8_t *payload = calloc(1, b->c.stride);
+
+		assert_non_null(payload);
+		job_fill(payload, b->c.size, m, alone);
+		assert_int_equal(place_write(&b->m.src, off, payload, b->c.stride), 0);
+		free(payload);
+		wqe_build(&q, w, m, &x, (uint64_t)(rd ? b->m.dst.p : b->m.src.p) + off, b->c.size, b->c.choice.kind);
+		assert_int_equal(place_write(&b->m.queue, m * WQEBB, w, WQEBB), 0);
+	}
+	assert_int_equal(place_write(&b->m.queue, b->m.record_off + DBREC_SEND, &rec, 4), 0);
+	assert_int_equal(place_write(&b->m.db, 0, &db, 8), 0);
+	b->p.instr = instr;
+	b->p.messages = MESSAGES;
+	path_engine(&b->m, &b->c, &b->p, &np.eng);
+	np.gpu = b->c.nic_gpu;
+	np.sink.all = ~0u;
+	np.sink.plant[0] = np.sink.plant[1] = -1;
+	np.sink.block = b->m.block;
+	cuda_inject(INJECT_STOPPED);
+	if (b->c.nic->start(&np, &run) || b->c.nic->stop(run, &b->st))
+		fail_msg("%s: %s", text, fs_reason());
+	cuda_inject(INJECT_NONE);
+}
+
+static uint64_t wrong_words(struct bench *b, uint64_t m)
+{
+	uint8_t *payload = calloc(1, b->c.stride);
+	struct coop alone = { 0, 1 };
+	uint64_t bad;
+
+	assert_non_null(payload);
+	assert_int_equal(place_read(&b->m.dst, (m & (b->c.slots - 1)) * b->c.stride, payload, b->c.stride), 0);
+	bad = job_check(payload, b->c.size, m, alone);
+	free(payload);
+	return bad;
+}
+
+static void everything_arrives(void **state)
+{
+	static const char *const points[] = {
+		"size=8", "size=28", "size=3", "size=0", "op=nop", "size=64", "size=100 payload=pointer",
+		"size=4096", "size=9000 segment=1024", "size=70000 page=64k", "op=read size=300", "size=5001 page=4k",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+		for (int instr = BARE; instr < INSTRS; instr++) {
+			struct bench b;
+
+			serve(&b, points[i], instr, -1);
+			assert_int_equal(b.st.wqes, MESSAGES);
+			assert_int_equal(b.st.cqes, MESSAGES);
+			assert_int_equal(b.st.syndrome, 0);
+			for (uint64_t m = 0; m < MESSAGES; m++) {
+				uint64_t w7;
+
+				if (b.c.choice.kind != POST_NOP && wrong_words(&b, m))
+					fail_msg("%s: message %llu is wrong", points[i], (unsigned long long)m);
+				assert_int_equal(place_read(&b.m.cq, m * CQE_SIZE + 56, &w7, 8), 0);
+				assert_true(cqe_valid(w7, 0));
+				assert_int_equal(cqe_opcode(w7), CQE_REQ);
+				assert_int_equal(cqe_counter(w7), m);
+			}
+			path_mem_term(&b.m);
+		}
+}
+
+static void a_wrong_key_flushes(void **state)
+{
+	struct bench b;
+	uint64_t w6;
+
+	(void)state;
+	serve(&b, "size=8", ALL, 7);
+	assert_int_equal(b.st.syndrome, SYND_REMOTE_ACCESS);
+	for (uint64_t m = 7; m < MESSAGES; m++) {
+		assert_int_equal(place_read(&b.m.cq, m * CQE_SIZE + 48, &w6, 8), 0);
+		assert_int_equal(cqe_syndrome(w6), m == 7 ? SYND_REMOTE_ACCESS : SYND_FLUSHED);
+	}
+	assert_int_equal(wrong_words(&b, 6), 0);
+	path_mem_term(&b.m);
+}
+
+static void a_changed_payload_is_found(void **state)
+{
+	struct bench b;
+	uint8_t odd = 0x55;
+
+	(void)state;
+	serve(&b, "size=300", ALL, -1);
+	assert_int_equal(wrong_words(&b, 3), 0);
+	assert_int_equal(place_write(&b.m.dst, 3 * b.c.stride + 17, &odd, 1), 0);
+	assert_int_equal(wrong_words(&b, 3), 1);
+	path_mem_term(&b.m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_arrives), cmocka_unit_test(a_wrong_key_flushes),
+		cmocka_unit_test(a_changed_payload_is_found),
+	};
+	const struct machine *m = suite_machine();
+
+	if (!m->ngpus) {
+		printf("skipped: %s\n", m->gpu_reason);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
