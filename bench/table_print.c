@@ -11,6 +11,8 @@
  * Where that doesn't fit into the width, every stage has a line of its own. What
  * is no terminal gets the first form, whatever its width, and nothing is wrapped.
  * A probe without a total has one line a figure. Points that aren't ok say why.
+ * Experiments of which nothing was measured for one and the same reason stand
+ * together behind the others, under that reason.
  */
 #include "bench/bar.h"
 #include "bench/table.h"
@@ -289,19 +291,82 @@ static void print_experiment(const struct form *m)
 	fputc('\n', m->f);
 }
 
+/* ---- experiments of which nothing was measured ---- */
+
+/* The reason for which every point of it was skipped, if there is one. */
+static const char *skipped_whole(const struct table *t, int experiment, int *points)
+{
+	const char *reason = NULL;
+
+	*points = 0;
+	for (int k = 0; k < t->plan->nrows; k++) {
+		const struct line *l = &t->line[t->plan->row[k].point];
+
+		if (t->plan->row[k].experiment != experiment)
+			continue;
+		if (l->nwhys != 1 || l->why[0].status != FS_SKIPPED || l->why[0].rows != l->reps || l->n[TOTAL] || l->nfigures)
+			return NULL;
+		if (reason && strcmp(reason, l->why[0].reason))
+			return NULL;
+		reason = l->why[0].reason;
+		++*points;
+	}
+	return reason;
+}
+
+static void print_skipped(const struct table *t, const struct term *term, FILE *f)
+{
+	int headed = 0, points, again;
+
+	for (int e = 0; e < t->plan->nexp; e++) {
+		const char *reason = skipped_whole(t, e, &points);
+		char text[700];
+
+		for (int before = 0; reason && before < e; before++) {
+			const char *other = skipped_whole(t, before, &again);
+
+			if (other && !strcmp(other, reason))
+				reason = NULL;
+		}
+		if (!reason)
+			continue;
+		if (!headed++)
+			fprintf(f, "not measured here\n");
+		fprintf(f, "  ");
+		tint_print(f, term, TINT_DIM, "skipped");
+		snprintf(text, sizeof text, ": %s", reason);
+		term_wrap(f, text, 9, 4, term->width);
+		for (int k = e; k < t->plan->nexp; k++) {
+			const struct experiment *x = &t->plan->exp[k];
+			const char *its = skipped_whole(t, k, &points);
+
+			if (!its || strcmp(its, reason))
+				continue;
+			snprintf(text, sizeof text, "%s (probe %s): %d point%s", x->title ? x->title : x->name,
+				 x->probe ? x->probe : "path", points, points == 1 ? "" : "s");
+			fprintf(f, "    ");
+			term_wrap(f, text, 4, 6, term->width);
+		}
+	}
+	if (headed)
+		fputc('\n', f);
+}
+
 void table_print(const struct table *t, FILE *f)
 {
-	int n[FS_FAILED + 1] = { 0 }, measured = 0, at;
+	int n[FS_FAILED + 1] = { 0 }, measured = 0, at, points;
 	struct term term;
 	char text[160];
 
+	term_look(fileno(f), &term);
 	for (int e = 0; e < t->plan->nexp; e++) {
 		struct form m;
 
 		form_of(&m, t, e, f);
-		if (m.rows)
+		if (m.rows && !skipped_whole(t, e, &points))
 			print_experiment(&m);
 	}
+	print_skipped(t, &term, f);
 	for (int i = 0; i < t->plan->npoints; i++) {
 		measured += t->line[i].reps > 0;
 		n[t->line[i].status] += t->line[i].reps > 0;
@@ -310,6 +375,5 @@ void table_print(const struct table *t, FILE *f)
 		      t->plan->npoints == 1 ? "" : "s", n[FS_OK], n[FS_FLAGGED], n[FS_SKIPPED], n[FS_FAILED]);
 	if (measured < t->plan->npoints)
 		snprintf(text + at, sizeof text - (size_t)at, ", %d not measured", t->plan->npoints - measured);
-	term_look(fileno(f), &term);
 	term_wrap(f, text, 0, 2, term.width);
 }

@@ -120,6 +120,21 @@ class Table(Case):
                       '6 points: 1 ok, 1 flagged, 1 skipped, 3 failed'):
             self.assertEqual(out.count(words), 1, f'{words}\n{out}')
 
+    def test_what_was_not_measured_stands_together(self):
+        ini = self.path('some.ini', '[global]\nprobe = fake\nabsent = skip\n'
+                                    '[a]\nissuer = gpu\nvary = size\nvalues = 16, 32\ntitle = The first\n'
+                                    '[b]\nvary = issuer\nvalues = gpu, cpu\ntitle = The second\n'
+                                    '[c]\nissuer = gpu\nsize = 64\ntitle = The third\n')
+        out = self.run_out(ini, env={'LC_ALL': 'C'}).stdout
+        why = 'skipped: issuer=gpu needs a GPU: these stages are fake'
+        self.assertIn(f'not measured here\n  {why}\n    The first (probe fake): 2 points\n'
+                      '    The third (probe fake): 1 point\n\n5 points: 1 ok', out)
+        # Control: where one point was measured the other one has its reason in its own place.
+        self.assertRegex(out, r'The second \(probe fake; means[^\0]*\n  gpu .*\n    ' + why + '\n  cpu ')
+        self.assertEqual(out.count(why), 2)
+        self.out += 'x'
+        self.assertNotIn('not measured here', self.plain('size=8'))
+
     def test_progress(self):
         err = self.on_terminal('probe=fake', 'ms=50', 'depth=1..5+1')['stderr']
         self.assertIn('\r[3/5] 60 %  ETA 0:00', err)
