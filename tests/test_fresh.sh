@@ -78,7 +78,7 @@ said() {
 timed() { # timed LIMIT WHAT COMMAND: the seconds in $took
 	local start
 	start=$(date +%s%N)
-	inside "$(($1 * 2))" "$3" || { tail -n 40 "$FRESH_TMP/log"; die "$2: exit code $?"; }
+	inside "$(($1 * 2))" "$3" || { code=$?; tail -n 40 "$FRESH_TMP/log"; die "$2: exit code $code"; }
 	took=$((($(date +%s%N) - start) / 100000000))
 	took=$((took / 10)).$((took % 10))
 	echo "fresh $suite: $2: $took s (limit $1)"

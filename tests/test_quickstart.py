@@ -110,6 +110,43 @@ class Quickstart(unittest.TestCase):
         for reason in why:
             self.assertIn(reason, said)
 
+    def test_several_paths(self):
+        """Of made-up rows, as a machine with two GPUs has them: the figure with most paths, every total."""
+        from plots import Run, point_rows
+        ids = {}
+
+        def rows(experiment, at):
+            def of(i, rep):
+                ids[(experiment, i)] = sum(m for s, k, _, m in point_rows(at + i, rep) if (s, k) == ('total', '-'))
+                return point_rows(at + i, rep)
+            return of
+        d = Run(os.path.join(self.tmp, 'made'))
+        d.VARIABLES = {**d.VARIABLES, 'nic_gpu': 'auto'}
+        d.experiment('soft-issuer', 'issuer', ('gpu', 'cpu'), rows('soft', 10))
+        d.experiment('gpu-peer-where', 'nic_gpu', ('gpu', '1'), rows('peer', 30), base={'nic': 'peer', 'issuer': 'gpu'})
+        d.experiment('gpu-peer-where-pingpong', 'nic_gpu', ('gpu', '1'), rows('bare', 50), probe='pingpong',
+                     base={'nic': 'peer', 'issuer': 'gpu'})
+        d.experiment('gpu-peer-size', 'size', ('0', '8', '64'), rows('size', 70), base={'nic': 'peer', 'ordering': 'none'})
+        said = self.run_it(self.script('tell.py'), d.write(), '--drawn').stdout
+        self.assertIn(f'In {d.dir}/plots/gpu-peer-where.stack.svg', said)
+        for key, words in ((('peer', 0), 'between SMs of one GPU'), (('peer', 1), 'between two GPUs'),
+                           (('soft', 0), 'from a GPU to a CPU over PCIe'), (('soft', 1), 'from one CPU to another')):
+            self.assertIn(f'{ids[key]:.0f} ns {words}', said)
+        self.assertRegex(said, rf'goes from {ids[("size", 1)]:.0f} ns at 8 B to {ids[("size", 2)]:.0f} ns at 64 B, '
+                               'never doubles')
+        self.assertIn('a bare flag over the same way needs', said)
+        self.assertNotIn('Careful', said)
+        # With one GPU the paths to and from a CPU are more.
+        d.plan, d.rows = [r for r in d.plan if r[4] != '1'], [r for r in d.rows if r[8] != '1']
+        self.assertIn('plots/soft-issuer.stack.svg', self.run_it(self.script('tell.py'), d.write(), '--drawn').stdout)
+        # Controls: another run's rows, and means far from their medians.
+        moved = d.write(lambda r: r[:19] + [str(float(r[19]) * 1.5), *r[20:]] if r[13] == 'total' else r)
+        self.assertNotIn(f'{ids[("soft", 1)]:.0f} ns', self.run_it(self.script('tell.py'), moved).stdout)
+        noisy = d.write(lambda r: r[:23] + [str(float(r[23]) / 5), *r[24:]] if r[13] == 'total' else r)
+        self.assertIn('Careful: at ', self.run_it(self.script('tell.py'), noisy).stdout)
+        d.plan, d.rows = d.plan[-1:], d.rows[-16:]
+        self.assertIn('configs/default.ini', self.run_it(self.script('tell.py'), d.write(), code=2).stderr)
+
     def near(self, found, ns):
         x = float(found.group(1)) * {'ns': 1, 'us': 1e3, 'ms': 1e6}[found.group(2)]
         return abs(x - ns) <= 0.05 * ns
