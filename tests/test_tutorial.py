@@ -57,8 +57,10 @@ def masked(lines):
 
 def copy_tree(where):
     """What is committed or will be: no builds, no results of runs."""
-    files = subprocess.run(['git', '-C', ROOT, 'ls-files', '-z', '--cached', '--others', '--exclude-standard'],
-                           capture_output=True, check=False).stdout.decode().split('\0')
+    files = []
+    if shutil.which('git'):
+        files = subprocess.run(['git', '-C', ROOT, 'ls-files', '-z', '--cached', '--others', '--exclude-standard'],
+                               capture_output=True, check=False).stdout.decode().split('\0')
     if len(files) < 2:     # no clone: everything but what a build leaves
         shutil.copytree(ROOT, where, ignore=shutil.ignore_patterns('build*', '.git', 'results'))
         return
