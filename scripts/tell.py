@@ -104,7 +104,7 @@ def sentence_stages(run):
     return text + '.'
 
 
-def sentence_sizes(run):
+def sentence_sizes(run, plots):
     for e in SIZES:
         at = {int(v): p for v, p in run.points(e).items() if v.isdigit() and int(v)}
         if len(at) > 1:
@@ -119,7 +119,8 @@ def sentence_sizes(run):
     most = max(stages, key=stages.get)
     until = (f'first more than doubles at {size_text(twice[0])}' if twice
              else 'never doubles')
-    return (f'By size ({SIZE_SAYS[e]}, payload fetched from memory) the total goes from {time_text(totals[sizes[0]])} at '
+    shown = f'{plots}/{e}.size.svg shows it: ' if plots else ''
+    return (f'By size ({shown}{SIZE_SAYS[e]}, payload fetched from memory) the total goes from {time_text(totals[sizes[0]])} at '
             f'{size_text(sizes[0])} to {time_text(totals[last])} at {size_text(last)}, '
             f'{until}, and at the end {most} is {100 * stages[most] / totals[last]:.0f} % of it.')
 
@@ -158,9 +159,9 @@ def told(argv):
         raise Refused(f'one result directory is read, {len(places)} are named; see --help')
     where = places[0]
     run = Run(where)
-    name = os.path.join(where, 'plots', f'{run.paths()[0][0]}.stack')
-    figure = f'In {name}.svg (and .png)' if '--drawn' in argv else 'Here'
-    lines = [sentence_paths(run, figure), sentence_stages(run), sentence_sizes(run), warning(run)]
+    plots = os.path.join(where, 'plots') if '--drawn' in argv else ''
+    figure = f'In {plots}/{run.paths()[0][0]}.stack.svg (and .png)' if plots else 'Here'
+    lines = [sentence_paths(run, figure), sentence_stages(run), sentence_sizes(run, plots), warning(run)]
     out = skipped(run)
     if out:
         lines.append('Left out: ' + '; '.join(out) + '.')

@@ -74,6 +74,8 @@ class Quickstart(unittest.TestCase):
                 figure = os.path.join(self.tmp, re.search(r'^In (\S+\.svg) ', said).group(1))
                 self.assertGreater(os.path.getsize(figure), 10000)
                 self.assertGreater(os.path.getsize(figure[:-3] + 'png'), 10000)
+                sizes = os.path.join(self.tmp, re.search(r'^By size \((\S+\.svg) shows it: ', said, re.M).group(1))
+                self.assertGreater(os.path.getsize(sizes), 10000)
             else:
                 self.assertIn('no figures', r.stdout)
             seen.append(lies)
