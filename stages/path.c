@@ -159,16 +159,24 @@ static int run_latency(struct path_run *r)
 	int observe = instr != BARE && c->nic->completes && !c->fault && c->messages >= 8;
 	struct spans s, outer;
 
+	if (r->out->raw && c->lines > 1)
+		fs_note("no raw samples of a point with lines=%u: it is so many passes", c->lines);
 	memset(&outer, 0, sizeof(outer));
 	rc = spans_init(&s, c->messages);
 	if (!rc)
-		rc = spans_init(&outer, c->messages / 4 * 2 + 1);
-	if (!rc && observe)
-		rc = span_pass(r, BARE, c->messages / 4, &outer, NULL);
-	if (!rc)
-		rc = span_pass(r, instr, c->messages, &s, r->out->raw);
-	if (!rc && observe)
-		rc = span_pass(r, BARE, c->messages / 4, &outer, NULL);
+		rc = spans_init(&outer, c->messages);
+	for (uint32_t k = 0; !rc && k < c->lines; k++) {
+		uint64_t n = path_line_share(c, c->messages, k);
+
+		r->mem.line = k;
+		if (observe && n >= 4)
+			rc = span_pass(r, BARE, n / 4, &outer, NULL);
+		if (!rc)
+			rc = span_pass(r, instr, n, &s, c->lines > 1 ? NULL : r->out->raw);
+		if (!rc && observe && n >= 4)
+			rc = span_pass(r, BARE, n / 4, &outer, NULL);
+	}
+	observe &= outer.n > 0;
 	if (!rc)
 		rc = spans_rows(&s, c, r->out);
 	if (!rc && observe && c->marks == MARKS_ALL)

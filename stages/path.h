@@ -32,6 +32,7 @@ struct path_conf {
 	int pinned;                       /* a GPU takes part */
 	int place[OBJECTS];               /* of QUEUE, DB, CQ, SRC, DST, KEYS */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
+	uint32_t lines;                   /* that doorbell and tables take in turn */
 	uint64_t messages, warmup, slots, stride; /* slots and stride are powers of two */
 	int32_t plant[2];
 	uint32_t plant_ns[2];
@@ -60,11 +61,22 @@ struct path_mem {
 	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
 	struct buf nic_marks, nic_pairs;
 	uint64_t *stage;      /* a CPU issuer's block of marks */
-	size_t record_off, ptes_off, xlat_off;
+	size_t record_off, ptes_off, xlat_off; /* the last two from where a line's tables begin */
+	size_t tables;        /* bytes from one line's tables to the next's */
+	uint32_t line;        /* the one in use: of `db` and `keys` */
 	uint32_t nptes, xlat_pages, block, keep;
 };
 
+/* From one line of a doorbell to the next: another page, and another line of it. */
+enum { DB_STRIDE = 4096 + 64 };
+/* Bytes of a doorbell's lines. */
+size_t path_db_bytes(const struct path_conf *c);
+/* The share of the messages that line k gets. */
+uint64_t path_line_share(const struct path_conf *c, uint64_t messages, uint32_t k);
 int path_mem_init(struct path_mem *m, const struct path_conf *c);
+/* Where the line in use stands. */
+uint8_t *path_db(const struct path_mem *m);
+uint8_t *path_tables(const struct path_mem *m);
 void path_mem_term(struct path_mem *m);
 /* Before each pass: no doorbell, no WQE, no CQE. */
 int path_mem_reset(struct path_mem *m, const struct path_conf *c);

@@ -196,6 +196,19 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 	return 0;
 }
 
+static int resolve_lines(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	c->lines = (uint32_t)fs_num(pt, "lines");
+	if (c->lines == 1)
+		return 0;
+	if (c->metric != METRIC_LATENCY || c->fault || c->plant[0] >= 0 || c->plant[1] >= 0)
+		return no(EINVAL, why, len, "lines=%u: legal with metric=latency, without plant and fault", c->lines);
+	if (c->messages < c->lines)
+		return no(EINVAL, why, len, "lines=%u with messages=%llu: none is left for some; legal: lines=1..%llu", c->lines,
+			  (unsigned long long)c->messages, (unsigned long long)c->messages);
+	return 0;
+}
+
 static int resolve_fault(const struct point *pt, struct path_conf *c, char *why, size_t len)
 {
 	c->fault = fs_word(pt, "fault");
@@ -337,14 +350,13 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
 	if ((rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
-	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
+	    (rc = resolve_lines(pt, c, why, len)) || (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)))
 		return rc;
 	c->order_class = order_class_of(c);
 	return 0;
 }
 
-/* What this file reads of a point, all of it. */
 /* Many periods of the NIC's poll, so that its phase is even: a GPU polls every
  * 0.2 us, or every us over PCIe, a CPU in less. */
 uint32_t path_gap_ticks(const struct path_conf *c)
@@ -352,9 +364,10 @@ uint32_t path_gap_ticks(const struct path_conf *c)
 	return c->nic->on_gpu ? 16384 : 2048;
 }
 
+/* What this file reads of a point, all of it. */
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
 	"doorbell", "depth", "batch", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
-	"segment", "page", "recover_every", "fault", "check", "messages", "warmup", "marks", "plant",
+	"segment", "page", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
 	"untold", "cpu", "nic_cpu", NULL
 };

@@ -26,7 +26,23 @@ static uint32_t block_of(const struct path_conf *c)
 	return b;
 }
 
-/* Keys and page entries for both ranges, then the engine's scratch. */
+size_t path_db_bytes(const struct path_conf *c)
+{
+	size_t ring = ((size_t)1 << c->log_n) * CQE_SIZE, lines = (size_t)(c->lines - 1) * DB_STRIDE + LINE;
+
+	return ring > lines ? ring : lines;
+}
+
+uint64_t path_line_share(const struct path_conf *c, uint64_t messages, uint32_t k)
+{
+	return messages * (k + 1) / c->lines - messages * k / c->lines;
+}
+
+uint8_t *path_db(const struct path_mem *m) { return m->db.p + (size_t)m->line * DB_STRIDE; }
+uint8_t *path_tables(const struct path_mem *m) { return m->keys.p + m->line * m->tables; }
+
+/* Keys and page entries for both ranges, then the engine's scratch; all of it once
+ * for each line. */
 static int keys_init(struct path_mem *m, const struct path_conf *c)
 {
 	uint64_t bytes = c->slots * c->stride, page = 1ull << c->page_shift;
@@ -42,7 +58,8 @@ static int keys_init(struct path_mem *m, const struct path_conf *c)
 	m->xlat_pages = (uint32_t)((c->size >> c->page_shift) + 2);
 	m->ptes_off = round_up(PATH_KEYS * sizeof(struct mkey), LINE);
 	m->xlat_off = round_up(m->ptes_off + m->nptes * 8ull, LINE);
-	rc = place_alloc(&m->keys, c->place[OBJ_KEYS], m->xlat_off + 2ull * m->xlat_pages * 8, 4096, c->pinned);
+	m->tables = round_up(m->xlat_off + 2ull * m->xlat_pages * 8, 4096) + LINE;
+	rc = place_alloc(&m->keys, c->place[OBJ_KEYS], m->tables * c->lines, 4096, c->pinned);
 	if (rc)
 		return rc;
 	tmp = calloc(1, m->xlat_off);
@@ -62,7 +79,8 @@ static int keys_init(struct path_mem *m, const struct path_conf *c)
 		for (uint64_t j = 0; j < pages; j++)
 			pte[i * pages + j] = ((uint64_t)b->p + (j << c->page_shift)) | PTE_PRESENT;
 	}
-	rc = place_write(&m->keys, 0, tmp, m->xlat_off);
+	for (uint32_t k = 0; !rc && k < c->lines; k++)
+		rc = place_write(&m->keys, k * m->tables, tmp, m->xlat_off);
 	free(tmp);
 	return rc;
 }
@@ -82,7 +100,7 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	if (c->metric == METRIC_RATE && c->marks == MARKS_OUTER)
 		m->keep = m->block;
 	if ((rc = place_alloc(&m->queue, c->place[OBJ_QUEUE], m->record_off + LINE, 4096, c->pinned)) ||
-	(rc = place_kept(&m->db, "doorbell", c->place[OBJ_DB], n * CQE_SIZE, 4096, c->pinned)) ||
+	(rc = place_kept(&m->db, "doorbell", c->place[OBJ_DB], path_db_bytes(c), 4096, c->pinned)) ||
 	(rc = place_kept(&m->cq, "cq", c->place[OBJ_CQ], n * CQE_SIZE, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->src, c->place[OBJ_SRC], bytes, page, c->pinned)) ||
 	(rc = place_alloc(&m->dst, c->place[OBJ_DST], bytes, page, c->pinned)) ||

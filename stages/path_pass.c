@@ -54,7 +54,7 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	memset(e, 0, sizeof(*e));
 	e->wq = m->queue.p;
 	e->dbrec = m->queue.p + m->record_off;
-	e->db = m->db.p;
+	e->db = path_db(m);
 	e->cq = m->cq.p;
 	e->log_n = e->log_ncqe = c->log_n;
 	e->qpn = PATH_QPN;
@@ -62,15 +62,15 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->recover_every = c->recover_every;
 	e->fault = p->instr == FLEX ? (uint32_t)fault_table[c->fault].nic : EF_NONE;
 	e->fault_at = p->warmup + p->messages / 2;
-	e->tab.keys = (const struct mkey *)m->keys.p;
+	e->tab.keys = (const struct mkey *)path_tables(m);
 	e->tab.nkeys = PATH_KEYS;
-	e->tab.ptes = (const uint64_t *)(m->keys.p + m->ptes_off);
+	e->tab.ptes = (const uint64_t *)(path_tables(m) + m->ptes_off);
 	e->tab.nptes = m->nptes;
 	e->tab.win[0].base = (uint64_t)local->p;
 	e->tab.win[0].bytes = local->bytes;
 	e->tab.win[1].base = (uint64_t)remote->p;
 	e->tab.win[1].bytes = remote->bytes;
-	e->xlat = (uint64_t *)(m->keys.p + m->xlat_off);
+	e->xlat = (uint64_t *)(path_tables(m) + m->xlat_off);
 	e->xlat_pages = m->xlat_pages;
 	e->flush_keep = m->keep;
 	e->marks = (uint64_t *)m->nic_marks.p;
@@ -85,7 +85,7 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	memset(a, 0, sizeof(*a));
 	a->q.wq = m->queue.p;
 	a->q.dbrec = m->queue.p + m->record_off;
-	a->q.db = m->db.p;
+	a->q.db = path_db(m);
 	a->q.cq = m->cq.p;
 	a->q.ci_word = (uint64_t *)m->home.p;
 	a->q.log_n = a->q.log_ncqe = c->log_n;
@@ -297,7 +297,7 @@ static int verify_null(struct path_mem *m, const struct path_conf *c, const stru
 					       (unsigned long long)i, (unsigned long long)got[k], (unsigned long long)want[k]);
 	}
 	if ((rc = place_read(&m->queue, m->record_off + DBREC_SEND, &rec, 4)) ||
-	    (rc = place_read(&m->db, 0, got, 8)))
+	    (rc = place_read(&m->db, (size_t)(path_db(m) - m->db.p), got, 8)))
 		return rc;
 	if (c->choice.mode != DBM_RING && rec != dbrec_value(pi))
 		return fs_fail(EBADMSG, "null: the record says %u, posted were %llu", dbrec_index(rec), (unsigned long long)pi);

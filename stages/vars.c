@@ -69,6 +69,8 @@ const struct var fs_vars[] = {
 	  .help = "what goes wrong in the middle of the measured messages" },
 	{ .name = "check", .unit = "", .words = "auto|each|end|none", NO_NUMBERS, .def = "auto",
 	  .help = "payload checks: each message as soon as it is noticed, all at the end, or none; auto: each for latency; for a rate end where every message has a slot of its own, else none" },
+	{ .name = "lines", .unit = "", NUMBERS(1, 64), .def = "1",
+	  .help = "lines of memory that the doorbell and the NIC's tables take in turn, with a share of the messages each: how far a line is from its users depends on where it happens to lie" },
 	{ .name = "messages", .unit = "", .words = "auto", NUMBERS(1, 100000000), .def = "auto",
 	  .help = "measured messages; auto: 10,000 (100,000 for a rate), fewer above 64 KiB" },
 	{ .name = "warmup", .unit = "", .words = "auto", NUMBERS(0, 1000000), .def = "auto",

@@ -82,15 +82,12 @@ static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong 
 	size_t bytes = ((size_t)1 << c->log_n) * PP_LINE;
 
 	memset(m, 0, sizeof(*m));
-	if ((rc = place_kept(&m->there, "doorbell", c->place[OBJ_DB], bytes, 4096, c->pinned)) ||
+	if ((rc = place_kept(&m->there, "doorbell", c->place[OBJ_DB], path_db_bytes(c), 4096, c->pinned)) ||
 	    (rc = place_kept(&m->back, "cq", c->place[OBJ_CQ], bytes, 4096, c->pinned)) ||
 	    (rc = place_alloc(&m->samples, near_, c->messages * 8, 4096, c->pinned)) ||
 	    (rc = place_alloc(&m->pairs, near_, 2 * sizeof(struct clock_pair), 64, c->pinned)) ||
 	    (rc = place_alloc(&m->out, near_, sizeof(struct pingpong_out), 64, c->pinned)) ||
 	    (rc = place_alloc(&m->far_out, c->place[OBJ_KEYS], sizeof(struct pingpong_out), 64, c->pinned)))
-		return rc;
-	/* the lines may have served before */
-	if ((rc = place_set(&m->there, 0)) || (rc = place_set(&m->back, 0xff)))
 		return rc;
 	memset(issuer, 0, sizeof(*issuer));
 	issuer->there = m->there.p;
@@ -115,66 +112,81 @@ static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong 
 
 /* ---- rows ---- */
 
-static int pp_rows(const struct pp_mem *m, const struct path_conf *c, struct rows *out)
+/* What came of one line: appends its n samples, in ns, and the same less the
+ * responder's own time, as the path's crossing has no agent in it. */
+struct pp_got { double *total, *crossing; uint64_t n, spans; double far_ns; int unsettled; struct pingpong_out near_out, far_out; };
+
+static int pp_take(const struct pp_mem *m, const struct path_conf *c, uint64_t n, struct pp_got *g, struct rows *out)
 {
-	uint64_t *x = malloc(c->messages * 8), i;
-	struct pingpong_out near_out, far_out;
 	struct clock_pair p[2];
-	double *ns = malloc(c->messages * sizeof(*ns)), rate, far_ns;
+	double rate;
+	uint64_t *x;
+	int rc;
+
+	if ((rc = place_read(&m->out, 0, &g->near_out, sizeof(g->near_out))) ||
+	    (rc = place_read(&m->far_out, 0, &g->far_out, sizeof(g->far_out))) ||
+	    (rc = place_read(&m->pairs, 0, p, sizeof(p))))
+		return rc;
+	if (g->near_out.status != ISSUE_OK)
+		return fs_fail(ETIMEDOUT, "no answer to flag %llu in %.0f s", (unsigned long long)g->near_out.done + 1, WAIT_NS / 1e9);
+	if (c->metric == METRIC_RATE) {
+		struct row *r = path_row(out, c, "crossing", "rate", "Mmsg/s");
+
+		if (!r)
+			return -ENOMEM;
+		summary_one(&r->s, (double)(c->messages - 1) * 1e3 / (double)(p[1].wall - p[0].wall));
+		return 0;
+	}
+	if (!(x = malloc(n * sizeof(*x))))
+		return fs_fail(ENOMEM, "no memory for samples");
+	if ((rc = place_read(&m->samples, 0, x, n * sizeof(*x)))) {
+		free(x);
+		return rc;
+	}
+	rate = (double)(p[1].wall - p[0].wall) / (double)(p[1].ticks - p[0].ticks);
+	g->far_ns = (double)(g->far_out.end.wall - g->far_out.begin.wall) /
+		    (double)(g->far_out.end.ticks - g->far_out.begin.ticks) *
+		    (double)g->far_out.span_ticks / (double)(g->far_out.spans ? g->far_out.spans : 1);
+	g->spans += g->far_out.spans;
+	g->unsettled |= g->near_out.unsettled != 0;
+	for (uint64_t i = 0; i < n; i++) {
+		g->total[g->n] = (double)x[i] * rate;
+		g->crossing[g->n] = g->total[g->n] - g->far_ns;
+		g->n++;
+	}
+	free(x);
+	return 0;
+}
+
+static int pp_rows(const struct pp_got *g, const struct path_conf *c, struct rows *out)
+{
+	double far_ns = 0;
 	struct row *r;
 	int rc;
 
-	if (!x || !ns) {
-		rc = fs_fail(ENOMEM, "no memory for samples");
-		goto out;
-	}
-	if ((rc = place_read(&m->out, 0, &near_out, sizeof(near_out))) ||
-	    (rc = place_read(&m->far_out, 0, &far_out, sizeof(far_out))) ||
-	    (rc = place_read(&m->pairs, 0, p, sizeof(p))))
-		goto out;
-	if (near_out.status != ISSUE_OK) {
-		rc = fs_fail(ETIMEDOUT, "no answer to flag %llu in %.0f s", (unsigned long long)near_out.done + 1, WAIT_NS / 1e9);
-		goto out;
-	}
-	if (c->metric == METRIC_RATE) {
-		r = path_row(out, c, "crossing", "rate", "Mmsg/s");
-		if (r)
-			summary_one(&r->s, (double)(c->messages - 1) * 1e3 / (double)(p[1].wall - p[0].wall));
-		rc = r ? 0 : -ENOMEM;
-		goto out;
-	}
-	if ((rc = place_read(&m->samples, 0, x, c->messages * 8)))
-		goto out;
-	rate = (double)(p[1].wall - p[0].wall) / (double)(p[1].ticks - p[0].ticks);
-	far_ns = (double)(far_out.end.wall - far_out.begin.wall) / (double)(far_out.end.ticks - far_out.begin.ticks) *
-		 (double)far_out.span_ticks / (double)(far_out.spans ? far_out.spans : 1);
-	for (i = 0; i < c->messages; i++)
-		ns[i] = (double)x[i] * rate;
+	if (c->metric == METRIC_RATE)
+		return 0;
+	for (uint64_t i = 0; i < g->n; i++)
+		far_ns += (g->total[i] - g->crossing[i]) / (double)g->n;
 	r = path_row(out, c, "total", "latency", "ns");
-	if (!r || (rc = summary_of(ns, c->messages, 128, &r->s)))
-		goto out;
-	/* less the responder's own time, as the path's crossing has no agent in it */
-	for (i = 0; i < c->messages; i++)
-		ns[i] -= far_ns;
+	if (!r || (rc = summary_of(g->total, g->n, 128, &r->s)))
+		return r ? rc : -ENOMEM;
 	r = path_row(out, c, "crossing", "latency", "ns");
-	if (!r || (rc = summary_of(ns, c->messages, 128, &r->s)))
-		goto out;
+	if (!r || (rc = summary_of(g->crossing, g->n, 128, &r->s)))
+		return r ? rc : -ENOMEM;
 	if (c->issuer_gpu >= 0)
-		rows_found(out, "issuer_smid", "%llu", (unsigned long long)near_out.smid);
+		rows_found(out, "issuer_smid", "%llu", (unsigned long long)g->near_out.smid);
 	if (c->nic_gpu >= 0)
-		rows_found(out, "nic_smid", "%llu", (unsigned long long)far_out.smid);
-	rows_found(out, "poll_ticks", "%llu", (unsigned long long)near_out.poll_ticks);
+		rows_found(out, "nic_smid", "%llu", (unsigned long long)g->far_out.smid);
+	rows_found(out, "poll_ticks", "%llu", (unsigned long long)g->near_out.poll_ticks);
 	r = path_row(out, c, "-", "responder", "ns");
-	if (r) {
-		summary_one(&r->s, far_ns);
-		r->s.n = far_out.spans;
-	}
-	for (i = 0; near_out.unsettled && i < out->n; i++)
+	if (!r)
+		return -ENOMEM;
+	summary_one(&r->s, far_ns);
+	r->s.n = g->spans;
+	for (size_t i = 0; g->unsettled && i < out->n; i++)
 		unsettled_flag(&out->row[i]);
-out:
-	free(x);
-	free(ns);
-	return rc;
+	return 0;
 }
 
 /* ---- the probe ---- */
@@ -210,9 +222,11 @@ static int pp_run(const struct point *pt, struct rows *out)
 	struct pingpong near_, far_;
 	struct path_conf c;
 	struct pp_mem m;
+	struct pp_got g;
 	char why[256];
 	int rc;
 
+	memset(&m, 0, sizeof(m));
 	rc = path_resolve(pt, suite_machine(), &c, why, sizeof(why));
 	if (rc)
 		return fs_fail(-rc, "%s", why);
@@ -220,13 +234,24 @@ static int pp_run(const struct point *pt, struct rows *out)
 	c.order_class = "-";
 	if ((rc = pin_self(c.cpu)) || (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu))))
 		return rc;
-	rc = pp_init(&m, &c, &near_, &far_);
+	memset(&g, 0, sizeof(g));
+	g.total = malloc(c.messages * sizeof(double));
+	g.crossing = malloc(c.messages * sizeof(double));
+	rc = g.total && g.crossing ? pp_init(&m, &c, &near_, &far_) : fs_fail(ENOMEM, "no memory for samples");
+	for (uint32_t k = 0; !rc && k < c.lines; k++) {
+		near_.messages = far_.messages = path_line_share(&c, c.messages, k);
+		near_.there = far_.there = m.there.p + (size_t)k * DB_STRIDE;
+		/* the lines may have served before */
+		if ((rc = place_set(&m.there, 0)) || (rc = place_set(&m.back, 0xff)) ||
+		    (rc = pp_measure(&c, &near_, &far_)) || (rc = pp_take(&m, &c, near_.messages, &g, out)))
+			break;
+	}
 	if (!rc)
-		rc = pp_measure(&c, &near_, &far_);
-	if (!rc)
-		rc = pp_rows(&m, &c, out);
+		rc = pp_rows(&g, &c, out);
 	if (rc != -EBUSY)
 		pp_term(&m);
+	free(g.total);
+	free(g.crossing);
 	return rc;
 }
 
@@ -238,7 +263,7 @@ static double pp_patience(const struct point *pt)
 
 static const char *const pp_reads[] = {
 	"metric", "nic", "issuer", "gpu", "nic_gpu", "db_mem", "cq_mem", "depth", "batch", "entries",
-	"messages", "warmup", "cpu", "nic_cpu", NULL
+	"lines", "messages", "warmup", "cpu", "nic_cpu", NULL
 };
 
 const struct probe probe_pingpong = {
