@@ -193,6 +193,9 @@ void finding_print(const struct plant *p, const struct judged *j, FILE *f)
 		return;
 	if (isnan(j->delta))
 		fprintf(f, "OFF: %s planted, no figure for %s\n", mark_table[p->mark].name, what);
+	else if (isnan(j->lo) || isnan(j->hi))
+		fprintf(f, "OFF: %s planted, %s grew by %.1f ns instead of %.1f, allowed are %.1f\n",
+			mark_table[p->mark].name, what, j->delta, j->expected, j->tolerance);
 	else
 		fprintf(f, "OFF: %s planted, %s grew by %.1f ns [%.1f, %.1f] instead of %.1f, allowed are %.1f\n",
 			mark_table[p->mark].name, what, j->delta, j->lo, j->hi, j->expected, j->tolerance);

@@ -23,7 +23,7 @@ const struct option_row fs_options[] = {
 	{ .name = "--seed", .value = "N", .accept = ACCEPT_SEED, .lo = 0, .hi = INT64_MAX,
 	  .help = "of the order of points (from the time; recorded)" },
 	{ .name = "--raw", .accept = ACCEPT_RAW,
-	  .help = "also samples.csv: the marks of every message (not of plants and bare rates)" },
+	  .help = "also samples.csv: the marks of every message (not of bare rates)" },
 	{ .name = "--dry-run", .accept = ACCEPT_DRY_RUN,
 	  .help = "print the points, how many they are and how long they may take; writes nothing" },
 	{ .name = "--resume", .accept = ACCEPT_RESUME,

@@ -94,7 +94,8 @@ def sentence_stages(run):
     parts = p.parts()
     emulated = sum(v for (_, origin), v in parts.items() if origin == 'emulated')
     by = [f'{s} {time_text(stages[s])} ({100 * stages[s] / total:.0f} %)' for s in order]
-    text = (f'Most of it ({says[value]}) is {by[0]}, before {joined(by[1:])}; {100 * emulated / total:.0f} % of the '
+    most = 'Most of it' if 2 * stages[order[0]] > total else 'The largest part of it'
+    text = (f'{most} ({says[value]}) is {by[0]}, before {joined(by[1:])}; {100 * emulated / total:.0f} % of the '
             f"total is a software NIC's own work (emulated, hatched), which says nothing of a device")
     flag = run.points(bare).get(value)
     flag = mean(flag, 'crossing') if flag else None

@@ -343,6 +343,10 @@ static void flags(struct path_run *r)
 		for (size_t i = 0; i < r->out->n; i++)
 			if (!strcmp(r->out->row[i].stage, stage_names[STAGE_CROSSING]))
 				flag_row(&r->out->row[i], "early-ring", "the NIC may start at the first ring, before `rung`: this is a lower bound");
+	if (r->c->recover_every && r->c->depth > 1 && r->c->nic->completes)
+		for (size_t i = 0; i < r->out->n; i++)
+			if (!strcmp(r->out->row[i].stage, stage_names[STAGE_CROSSING]))
+				flag_row(&r->out->row[i], "early-record", "a record that is read may be ahead of its doorbell: this is a lower bound");
 	for (size_t i = 0; r->unsettled && i < r->out->n; i++)
 		unsettled_flag(&r->out->row[i]);
 }

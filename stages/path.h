@@ -20,6 +20,8 @@
 
 enum path_metric { METRIC_LATENCY, METRIC_RATE };
 enum path_marks { MARKS_ALL, MARKS_OUTER, MARKS_ROTATE };
+/* Larger messages than this come in smaller blocks. */
+enum { BLOCK_LARGE = 64 << 10 };
 enum path_check { CHECK_AUTO, CHECK_EACH, CHECK_END, CHECK_NONE };
 
 /* A point, resolved: nothing is `auto` any more. */
@@ -92,7 +94,6 @@ struct pass {
 	/* results */
 	struct issue_out out;
 	struct engine_status nic;
-	uint64_t host_ns;        /* wall time around the issuer, by the host's clock */
 	uint64_t *marks;         /* [messages][ISSUER_SLOTS], host copies; NULL without `record` */
 	struct clock_pair *pairs; /* [npairs] */
 	uint64_t npairs;

@@ -237,6 +237,9 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 			return no(EINVAL, why, len, "%s with depth=%u: a wait lengthens its neighbours too; legal: depth=1", v, c->depth);
 		if (c->plant[i] == MARK_RUNG && c->choice.mode == DBM_RING_RECORD_RING)
 			return no(EINVAL, why, len, "%s=rung with doorbell=ring-record-ring: the NIC has been rung before; legal: record-ring or ring", v);
+		if (c->messages < (c->size > BLOCK_LARGE ? 32u : 512u))
+			return no(EINVAL, why, len, "%s with messages=%llu: blocks with the wait and without it alternate; legal: %u or more",
+				  v, (unsigned long long)c->messages, c->size > BLOCK_LARGE ? 32 : 512);
 		if (s > PLANT_S)
 			return no(EINVAL, why, len, "%s=%s:%u with %llu messages waits for %.0f s in all; legal: at most %d s, by fewer messages or a shorter wait",
 				  v, mark_table[c->plant[i]].name, c->plant_ns[i], (unsigned long long)c->messages, s, PLANT_S);
@@ -300,6 +303,9 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 		c->check = CHECK_NONE;
 	if (!c->nic->completes && c->marks == MARKS_OUTER && c->metric == METRIC_LATENCY)
 		return no(EINVAL, why, len, "nic=null with marks=outer: nothing is noticed, so there is nothing between the two; legal: marks=all, or metric=rate");
+	if (c->marks == MARKS_ROTATE && c->messages < ROTATE_MAX + 1)
+		return no(EINVAL, why, len, "messages=%llu with marks=rotate: each pair of marks needs a message; legal: %d or more",
+			  (unsigned long long)c->messages, ROTATE_MAX + 1);
 	if (c->marks != MARKS_OUTER && c->depth > 1024)
 		return no(EINVAL, why, len, "depth=%u with marks=%s: a block of marks holds at most 1024 messages under way; legal: marks=outer, or depth=1..1024",
 			  c->depth, c->marks == MARKS_ALL ? "all" : "rotate");

@@ -19,7 +19,7 @@ static uint64_t round_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * t
  * where one message takes a millisecond. */
 static uint32_t block_of(const struct path_conf *c)
 {
-	uint32_t b = c->size > 64 << 10 ? 8 : 128;
+	uint32_t b = c->size > BLOCK_LARGE ? 8 : 128;
 
 	while (b < 2 * c->depth && b < 2048)
 		b *= 2;

@@ -317,8 +317,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /*
- * A tenth of the pairs' differences is left out at either end: a stolen time slice
- * in one block is no property of a plant. The interval is that of a trimmed mean
+ * Of ten pairs or more a tenth of the differences is left out at either end: a stolen
+ * time slice in one block is no property of a plant. The interval is that of a trimmed mean
  * (Tukey and McLaughlin, 1963: the deviation of the winsorised values).
  */
 int paired_summary(double *d, uint64_t n, struct summary *s)
@@ -340,9 +340,13 @@ int paired_summary(double *d, uint64_t n, struct summary *s)
 	}
 	mean = mean_of(d + cut, kept);
 	rc = summary_of(w, n, 1, &wins);
-	half = (wins.ci_hi - wins.ci_lo) / 2 * (double)n / (double)kept;
 	if (!rc)
 		rc = summary_of(d, n, 1, s);
+	if (rc) {
+		free(w);
+		return rc;
+	}
+	half = (wins.ci_hi - wins.ci_lo) / 2 * (double)n / (double)kept;
 	s->mean = mean;
 	s->ci_lo = mean - half;
 	s->ci_hi = mean + half;

@@ -70,7 +70,8 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 	int may_flag = !strcmp(c->order_class, "unsafe");
 
 	/* rung before `rung`: the crossing is a lower bound, and says so */
-	may_flag |= c->choice.mode == DBM_RING_RECORD_RING && !strcmp(r->stage, "crossing");
+	may_flag |= (c->choice.mode == DBM_RING_RECORD_RING || (c->recover_every && c->depth > 1)) &&
+		    !strcmp(r->stage, "crossing");
 
 	if (r->status != FS_OK && !(r->status == FS_FLAGGED && may_flag && *r->reason))
 		return "its status";
@@ -425,6 +426,30 @@ static void the_null_ring_is_verified(void **state)
 	}
 }
 
+/* ---- a full queue ---- */
+
+/* Every message of a batch is decided on when its turn comes, also in a batch that
+ * found no room at first: its intent is not before the one before it was built. */
+static void a_batch_that_waited_has_its_own_intents(void **state)
+{
+	struct path_conf c;
+	struct path_mem m;
+	struct point pt;
+	char why[256];
+	struct pass p = { .instr = ALL, .record = 1, .all = ~0u, .messages = 64, .seed = 1 };
+
+	(void)state;
+	point_of(&pt, "issuer=cpu nic=null depth=8 batch=4 entries=16 messages=64 warmup=0");
+	assert_int_equal(path_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
+	assert_int_equal(path_mem_init(&m, &c), 0);
+	assert_int_equal(path_pass(&m, &c, &p), 0);
+	assert_true(p.out.reloads > 4); /* it did find none */
+	for (int i = 1; i < 64; i++)
+		assert_true(p.marks[i * ISSUER_SLOTS + IS_INTENT] >= p.marks[(i - 1) * ISSUER_SLOTS + IS_BUILT]);
+	pass_term(&p);
+	path_mem_term(&m);
+}
+
 /* ---- lines ---- */
 
 /* Each line has a doorbell and tables of its own, and a pass uses those of its line:
@@ -468,6 +493,7 @@ int main(void)
 		cmocka_unit_test(rows_that_are_off_are_seen), cmocka_unit_test(faults_end_in_words),
 		cmocka_unit_test(a_slow_nic_is_slow), cmocka_unit_test(the_null_ring_is_verified),
 		cmocka_unit_test(lines_are_taken_in_turn),
+		cmocka_unit_test(a_batch_that_waited_has_its_own_intents),
 	};
 
 	fs_log_quiet(1);

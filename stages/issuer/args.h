@@ -48,7 +48,6 @@ struct issue_out {
 	uint64_t wrong_words;         /* payload words that were not the message's */
 	uint64_t wrong_message;       /* the first such message */
 	uint64_t poll_ticks;          /* mean period of the poll loop */
-	uint64_t wall_begin, wall_end; /* around the measured messages */
 	uint64_t unsettled;           /* 1: the clock's rate was still moving */
 	uint64_t smid;
 	uint64_t reloads;             /* of the consumer index from memory */

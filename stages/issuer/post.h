@@ -9,7 +9,7 @@
  * blocks both clocks are read and marks are flushed; where marks are kept the
  * queue is drained there, so that no flush stands inside a message's path.
  *
- * issuer_run (run.h) is the loop that is timed. It calls nothing and holds nothing
+ * issuer_run (run.h) is the loop that is timed. Unless there are plants it calls nothing and holds nothing
  * that is seldom done: on a GPU a jump over code that is not run costs tens of
  * cycles, and in a kernel that calls others every access first moves its
  * descriptor from a vector register. For the rest it comes back to issuer_lead,
@@ -147,13 +147,13 @@ HD int issuer_open(struct issuer *s)
 				h->fault_at = s->first + a->fault_at;
 			p = clock_pair_read(h->k.gettime);
 			a->pairs[0] = p;
-			s->out->wall_begin = p.wall;
 		}
 	}
 	if (h->done == s->last)
 		return 0;
 	/* the same pauses in a block with a plant and in the one without */
-	h->rnd = (a->seed + (h->done & ~(uint64_t)(2 * a->sink.block - 1)) * 0x9e3779b97f4a7c15u) | 1;
+	h->rnd = (a->seed + ((h->done - (s->first == ~(uint64_t)0 ? 0 : s->first)) & ~(uint64_t)(2 * a->sink.block - 1)) *
+		  0x9e3779b97f4a7c15u) | 1;
 	s->from = h->done;
 	h->end = s->from + a->sink.block;
 	h->end = h->end < s->last ? h->end : s->last;
@@ -213,7 +213,6 @@ HD void issuer_finish(struct issuer *s, uint64_t status)
 {
 	struct issue_out *o = s->out;
 
-	o->wall_end = wall_ticks_ns();
 	o->poll_ticks = s->h.dither_ticks;
 	o->first = s->first;
 	o->posted = s->h.qs.pi;

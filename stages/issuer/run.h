@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The issuer's loop: reserve, resolve, build, order, ring, notice (HD). Nothing
- * in it is a call; whatever is seldom ends it.
+ * in it is a call (but for the waits of the flexible form); whatever is seldom ends it.
  */
 #ifndef FS_ISSUE_RUN_H
 #define FS_ISSUE_RUN_H
@@ -42,6 +42,7 @@ HD void issuer_intent(const struct issuer *s, struct posting *h, uint64_t m, str
 			sink_stamp(&h->k, MARK_INTENT, &h->intent, instr);
 	}
 	t->intent = h->intent;
+	h->again = 0; /* the others of its batch are decided on for the first time */
 }
 
 /* Message m has its slot: up to its WQE. `most` is a literal: no inline payload is
@@ -206,7 +207,6 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 			if (UNLIKELY(!(many ? issuer_post_many(s, h, n, WQE_INLINE_MAX, ord, mode, kind, instr) :
 					      issuer_post_one(s, h, WQE_INLINE_MAX, ord, mode, kind, instr))))
 				return IW_FULL;
-			h->again = 0;
 			if (h->consumed)
 				continue;
 			h->done = h->qs.pi;

@@ -145,7 +145,6 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 
 	for (;;) {
 		struct span far_span;
-		struct mkey far_key;
 		uint32_t dep = 0;
 
 		if (!s.todo) {
@@ -185,13 +184,15 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 		engine_fields(&s.w);
 		/* begun before it is known that this is a usual message: an odd key
 		 * leads to entry 0 */
-		key_load(key_at(&e.tab, s.w.rkey), &far_key);
-		if (UNLIKELY((s.w.inl == 0) | (s.w.len == 0) | (s.error != 0) | (instr == FLEX && e.fault))) {
+		key_load(key_at(&e.tab, s.w.rkey), &s.far_key);
+		if (UNLIKELY((s.w.inl == 0) | (s.w.len == 0) | (s.error != 0) | (instr == FLEX && e.fault) |
+			     !engine_inline_words(&s.w) | !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE))) {
 			why = EW_OTHER;
 			break;
 		}
-		if (UNLIKELY((engine_check(&e, &s.w, &far_key, &far_span, &far_span, &dep, 1) != 0) |
-			     !engine_inline_usual(&s.w, &far_span) | !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE))) {
+		/* what this refuses, or what lies on two pages, is walked again */
+		if (UNLIKELY((engine_check(&e, &s.w, &s.far_key, &far_span, &far_span, &dep, 1) != 0) |
+			     (far_span.npages != 1))) {
 			why = EW_OTHER;
 			break;
 		}
@@ -219,22 +220,20 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 HD void engine_other(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
 {
 	struct span near_span, far_span;
-	struct mkey far_key;
 	uint32_t synd, dep = 0;
 	int quiet = 0;
 
 	if (engine_refetch(e, s, &s->w)) {
 		sink_stamp_after(&s->k, MARK_FETCHED, (uint32_t)(s->w.w[0] | s->w.w[2] | s->w.w[4] | s->w.w[6]), &s->t.fetched, instr);
 		engine_fields(&s->w);
+		key_load(key_at(&e->tab, s->w.rkey), &s->far_key);
 	}
 	if (s->error)
 		synd = SYND_FLUSHED;
 	else if (!s->w.len)
 		synd = engine_decode(&s->w);
-	else {
-		key_load(key_at(&e->tab, s->w.rkey), &far_key);
-		synd = engine_check(e, &s->w, &far_key, &near_span, &far_span, &dep, s->w.inl != 0);
-	}
+	else
+		synd = engine_check(e, &s->w, &s->far_key, &near_span, &far_span, &dep, s->w.inl != 0);
 	if (instr == FLEX && e->fault)
 		quiet = engine_spoil(e, s, s->pi, &synd);
 	if (!synd && s->w.len) {

@@ -80,6 +80,7 @@ struct engine_state {
 	struct sink k;
 	struct late t;           /* of message pi, as far as it got */
 	struct work w;           /* its WQE, if it isn't a usual one */
+	struct mkey far_key;     /* and what its remote key names */
 };
 
 /* Why the fast loop has come back. */

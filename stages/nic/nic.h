@@ -31,7 +31,7 @@ struct nic {
 	int emulated;         /* its spans are a stand-in's, not a device's */
 	/* Ready to see doorbells when it returns 0. */
 	int (*start)(const struct nic_pass *p, struct nic_run **run);
-	/* Stops and gives what it counted; bounded; frees the run. -ETIMEDOUT
+	/* Stops and gives what it counted; bounded; frees the run. -EBUSY
 	 * when it would not stop. */
 	int (*stop)(struct nic_run *run, struct engine_status *st);
 };

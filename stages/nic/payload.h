@@ -61,10 +61,11 @@ HD void engine_inline_odd(const struct work *k, const struct span *dst, uint32_t
 		st8((void *)span_at(dst, done), inline_byte(k->w, done));
 }
 
-/* Can an inline payload be stored by words? */
-HD int engine_inline_usual(const struct work *k, const struct span *dst)
+/* Can an inline payload be stored by words, if it lies on one page? (Pages and
+ * ranges begin at multiples of 8.) */
+HD int engine_inline_words(const struct work *k)
 {
-	return (dst->npages == 1) & !(dst->off & 7) & !(k->len & 3);
+	return !(k->raddr & 7) & !(k->len & 3);
 }
 
 /* A usual one: three words and a half at most, and no branch. */

@@ -26,11 +26,11 @@ struct gpu *gpu_of(int device);
  * -EIO. `err` is a cudaError_t; 0 gives 0. */
 int gpu_error(int err, const char *what);
 
-/* Launches fn<<<1, 32, shared>>>(args...) on a stream of g, after checking that
- * a block of it fits beside what is resident. */
 /* Loads a kernel before anything resident runs (under CUDA_MODULE_LOADING=LAZY a
  * first launch would wait for it). */
 int gpu_load(struct gpu *g, const void *fn, const char *what);
+/* Launches fn<<<1, threads, shared>>>(args...) on a stream of g, after checking that
+ * a block of it fits beside what is resident. */
 int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream, const char *what);
 
 /* Before a persistent kernel: both words 0. After its launch: waits for ready. */

@@ -69,7 +69,9 @@ int cuda_scout(struct machine *m)
 	cudaRuntimeGetVersion(&m->runtime);
 	if (e) {
 		m->ngpus = 0;
-		snprintf(m->gpu_reason, sizeof(m->gpu_reason), "%s (%s)", cudaGetErrorString(e), cudaGetErrorName(e));
+		snprintf(m->gpu_reason, sizeof(m->gpu_reason), "%s%s (%s)",
+			 e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice ? "no NVIDIA GPU with a driver that fits: " : "",
+			 cudaGetErrorString(e), cudaGetErrorName(e));
 		cudaGetLastError();
 		return 0;
 	}

@@ -18,7 +18,7 @@
 
 #ifdef __CUDACC__
 #define HD static __host__ __device__ __forceinline__
-/* One copy, called: where the lanes of a warp must meet at one place. */
+/* One copy, called: what only the flexible form has. */
 #define HD_CALLED static __host__ __device__ __noinline__
 #else
 #define HD static inline __attribute__((always_inline))

@@ -25,6 +25,7 @@ enum issuer_slot { IS_INTENT, IS_RESERVED, IS_RESOLVED, IS_BUILT, IS_RUNG, IS_NO
 enum nic_slot { NS_SEEN, NS_STARTED, NS_FETCHED, NS_TRANSLATED, NS_READ, NS_WRITTEN, NS_COMPLETED, NIC_SLOTS = 8 };
 enum { SINK_SLOTS = 8 };
 
+enum { WAIT_DEBT = 1000 }; /* ns that a wait may be too long and the next ones shorter */
 enum { CALIBRATING = 256, CALIBRATIONS = 5 }; /* waits of a round, and rounds, that find out what a wait costs */
 
 /* Both readings of a clock at (nearly) one moment. */
@@ -157,7 +158,8 @@ HD uint64_t wait_owed(int64_t *debt, int32_t ns, uint64_t t0)
 	do
 		t = wall_ticks_ns();
 	while ((int64_t)(t - t0) < owed);
-	*debt = owed - (int64_t)(t - t0);
+	/* a wait that was interrupted is one wait's, or the next ones would not take place */
+	*debt = owed - (int64_t)(t - t0) < -WAIT_DEBT ? 0 : owed - (int64_t)(t - t0);
 	return t;
 }
 
@@ -198,8 +200,8 @@ HD void planter_try(const struct sink *k, uint64_t *rnd, int wait)
 	ticks(k->gettime);
 }
 
-/* ns that CALIBRATING turns take, with their waits or without. */
-HD int64_t planter_turns(struct planter *p, const struct sink *k, int wait)
+/* ns that so many turns take, with their waits or without. */
+HD int64_t planter_turns(struct planter *p, const struct sink *k, int wait, int turns)
 {
 	uint64_t rnd = 0x9e3779b97f4a7c15u, t0 = wall_ticks_ns();
 
@@ -207,7 +209,7 @@ HD int64_t planter_turns(struct planter *p, const struct sink *k, int wait)
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
-	for (int i = 0; i < CALIBRATING; i++)
+	for (int i = 0; i < turns; i++)
 		planter_try(k, &rnd, wait);
 	/* what is still owed would have been waited too */
 	return (int64_t)(wall_ticks_ns() - t0) + p->debt[0];
@@ -222,14 +224,17 @@ HD void planter_begin(struct planter *p, const struct sink_conf *c)
 	const struct sink k = { 0, 0, 0, 1, 1, 1, c->gettime, p };
 	int32_t ns = (int32_t)(c->plant[0] >= 0 ? c->plant_ns[0] : c->plant_ns[1]), cost[CALIBRATIONS];
 
+	/* of long waits fewer: what they cost matters less */
+	int turns = ns > 20000 ? CALIBRATING / 32 : CALIBRATING;
+
 	p->mark[0] = 0;
 	p->mark[1] = -2; /* no mark */
 	p->ns[0] = ns;
 	p->ns[1] = 0;
 	p->cost = 0;
 	for (int round = -1; round < CALIBRATIONS; round++) {
-		int64_t all = planter_turns(p, &k, 1) - planter_turns(p, &k, 0);
-		int32_t x = (int32_t)(all / CALIBRATING) - ns;
+		int64_t all = planter_turns(p, &k, 1, turns) - planter_turns(p, &k, 0, turns);
+		int32_t x = (int32_t)(all / turns) - ns;
 		int i = round;
 
 		if (round < 0)
