@@ -151,11 +151,11 @@ def jobs(results, given, found):
     return out, silent
 
 
-def histograms(results, todo, given):
+def histograms(results, wanted, given):
     """What dist wants of samples.csv, read in one pass."""
     from plotlib import samples, spread
     stages, point = {}, {}
-    for g, kind in todo:
+    for g, kind in wanted:
         if kind != 'dist':
             continue
         metric, pairs = spread.wanted(g, given.get('--metric'), given.get('--stage'))
@@ -208,12 +208,12 @@ def run(argv):
     where, given = options(argv)
     formats = several('--format', given.get('--format', ','.join(FORMATS)), FORMATS, 'format')
     results = load.Results(where)
-    todo, silent = jobs(results, given, groups(results, given))
+    wanted, silent = jobs(results, given, groups(results, given))
     page = with_matplotlib()
-    hist = histograms(results, todo, given)
+    hist = histograms(results, wanted, given)
     page.start()
     out, used = directory(given, where), set()
-    for g, kind in todo:
+    for g, kind in wanted:
         # Suffixes of what isn't the default, so that figures don't overwrite each other.
         stem = '.'.join([g.name, kind] + [given[o] for o in ('--metric', '--stage') if o in given])
         stem = page.safe(stem)

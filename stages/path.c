@@ -12,6 +12,7 @@
 #include "harness/pin.h"
 #include "harness/probe.h"
 #include "stages/path.h"
+#include "stages/path_layout.h"
 #include "stages/suite.h"
 #include <errno.h>
 #include <math.h>
@@ -234,7 +235,7 @@ static int rate_rows(struct path_run *r, const struct pass *p)
 		return fs_fail(ENOMEM, "no memory for rates");
 	}
 	each = (p->messages + blocks - 1) / blocks;
-	each = p->record ? r->mem.block : each > 4096 ? each : 4096;
+	each = p->record ? r->mem.block : each > BARE_BLOCK ? each : BARE_BLOCK;
 	for (uint64_t b = 0; b < blocks; b++) {
 		uint64_t m = left < each ? left : each, ns = p->pairs[b + 1].wall - p->pairs[b].wall;
 
@@ -332,9 +333,10 @@ static void flags(struct path_run *r)
 {
 	char why[200];
 
-	if (r->stale_wqe || r->wrong) {
-		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words in %llu messages: this order guarantees nothing",
-			 (unsigned long long)r->stale_wqe, (unsigned long long)r->wrong, (unsigned long long)r->messages);
+	if (r->stale_wqe || r->wrong || (r->stale_record && !strcmp(r->c->order_class, "unsafe"))) {
+		snprintf(why, sizeof(why), "%llu stale WQE fetches, %llu stale records and %llu wrong payload words in %llu messages: this order guarantees nothing",
+			 (unsigned long long)r->stale_wqe, (unsigned long long)r->stale_record,
+			 (unsigned long long)r->wrong, (unsigned long long)r->messages);
 		flag(r->out, "stale", why);
 	}
 	if (r->c->fault == FAULT_SLOW_NIC)

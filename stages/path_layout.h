@@ -3,6 +3,8 @@
 #ifndef FS_PATH_LAYOUT_H
 #define FS_PATH_LAYOUT_H
 
+enum { BARE_BLOCK = 4096 }; /* messages between two readings of the clocks in a bare rate */
+
 enum {
 	PATH_QPN = 0x000117,
 	/* index << 8 | tag; index 0 is nobody's */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 64, BARE_BLOCK = 4096 };
+enum { LINE = 64 };
 
 static uint64_t round_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
@@ -112,7 +112,7 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	(rc = place_alloc(&m->nic_marks, c->place[OBJ_KEYS], (uint64_t)m->keep * NIC_SLOTS * 8, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->nic_pairs, c->place[OBJ_KEYS], (uint64_t)m->keep / m->block * sizeof(struct clock_pair), 4096, c->pinned)))
 		return rc;
-	m->stage = aligned_alloc(LINE, (size_t)(m->block > BARE_BLOCK ? m->block : BARE_BLOCK) * SINK_SLOTS * 8);
+	m->stage = aligned_alloc(LINE, (size_t)m->block * SINK_SLOTS * 8); /* without marks nothing is kept */
 	return m->stage ? 0 : fs_fail(ENOMEM, "no memory for marks");
 }
 

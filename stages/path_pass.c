@@ -15,7 +15,6 @@
 #define WAIT_NS 2000000000ull   /* of any one wait of an agent */
 #define START_S 20.0            /* for a NIC to become ready, or to stop */
 #define PASS_S 100.0            /* for a GPU issuer's kernel */
-enum { BARE_BLOCK = 4096 };     /* between two readings of the clocks in a rate */
 
 static const struct { int wqe, nic; } fault_table[FAULTS] = {
 	[FAULT_OPCODE] = { WF_OPCODE, 0 }, [FAULT_DS] = { WF_DS, 0 }, [FAULT_KEY] = { WF_KEY, 0 },

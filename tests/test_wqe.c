@@ -227,7 +227,6 @@ static void codes_are_the_headers(void **state)
 	assert_int_equal(WQE_READ, MLX5_OPCODE_RDMA_READ);
 	assert_int_equal(WQEBB, MLX5_SEND_WQE_BB);
 	assert_int_equal(WQE_CQ_UPDATE, MLX5_WQE_CTRL_CQ_UPDATE);
-	assert_int_equal(WQE_SOLICITED, MLX5_WQE_CTRL_SOLICITED);
 	assert_int_equal(WQE_INLINE, (uint32_t)MLX5_INLINE_SEG);
 	assert_int_equal(DBREC_RECV, 4 * MLX5_RCV_DBR);
 	assert_int_equal(DBREC_SEND, 4 * MLX5_SND_DBR);

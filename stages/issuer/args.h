@@ -38,7 +38,7 @@ struct issue_args {
 	struct issue_out *out;
 };
 
-enum issue_status { ISSUE_RUNNING, ISSUE_OK, ISSUE_TIMEOUT, ISSUE_CQE_ERROR, ISSUE_ODD_CQE };
+enum issue_status { ISSUE_OK = 1 /* 0: it has not ended */, ISSUE_TIMEOUT, ISSUE_CQE_ERROR, ISSUE_ODD_CQE };
 
 struct issue_out {
 	uint64_t status;

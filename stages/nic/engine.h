@@ -120,7 +120,7 @@ HD void engine_end(const struct engine *e, struct engine_state *s, uint32_t synd
 		engine_put(s, s->pi, &s->t, instr);
 	}
 	s->pi++;
-	s->todo--;
+	s->due--;
 	s->next_db = doorbell_value(s->pi + 1, e->qpn);
 }
 
@@ -147,7 +147,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 		struct span far_span;
 		uint32_t dep = 0;
 
-		if (!s.todo) {
+		if (!s.due) {
 			uint64_t db = poll_doorbell(e.db, s.db);
 
 			/* stamped right behind the loop, whatever has ended it: see issuer_reap */
@@ -170,7 +170,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 				why = EW_DOORBELL;
 				break;
 			}
-			s.todo = 1;
+			s.due = 1;
 			s.seen = (uint32_t)s.pi + 1;
 		}
 		if (instr == FLEX)
@@ -204,7 +204,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			engine_put(&s, s.pi, &s.t, instr);
 		}
 		s.pi++;
-		s.todo--;
+		s.due--;
 		s.next_db = doorbell_value(s.pi + 1, e.qpn);
 		if (UNLIKELY(engine_block_ends(&s, instr))) {
 			why = EW_BLOCK;
@@ -296,7 +296,7 @@ HD uint32_t engine_recover(const struct engine *e, struct engine_status *st, uin
 HD uint32_t engine_announced(const struct engine *e, struct engine_status *st, uint64_t db,
 				    uint64_t pi, uint32_t doorbells)
 {
-	uint32_t next = doorbell_next(db), todo;
+	uint32_t next = doorbell_next(db), due;
 
 	if (ctrl_qpn(db) != e->qpn) {
 		st->odd_doorbells++;
@@ -304,12 +304,12 @@ HD uint32_t engine_announced(const struct engine *e, struct engine_status *st, u
 	}
 	if (e->recover_every && doorbells % e->recover_every == 0)
 		next = engine_recover(e, st, pi, next);
-	todo = (next - (uint32_t)pi) & INDEX_MASK;
-	if (todo > 1u << e->log_n) {
+	due = (next - (uint32_t)pi) & INDEX_MASK;
+	if (due > 1u << e->log_n) {
 		st->odd_doorbells++;
 		return 0;
 	}
-	return todo;
+	return due;
 }
 
 /* What a doorbell is worth that the fast loop has left. */
@@ -319,9 +319,9 @@ HD void engine_doorbell(const struct engine *e, struct engine_state *s, const in
 		return;
 	if (instr == FLEX && e->fault == EF_LOST_DOORBELL && s->pi == e->fault_at)
 		return;
-	s->todo = s->db == s->next_db && !e->recover_every ? 1 :
+	s->due = s->db == s->next_db && !e->recover_every ? 1 :
 		  engine_announced(e, s->st, s->db, s->pi, s->doorbells);
-	s->seen = (uint32_t)s->pi + s->todo;
+	s->seen = (uint32_t)s->pi + s->due;
 }
 
 /*
@@ -372,7 +372,7 @@ HD void engine_begin(const struct engine *e, struct engine_state *s, struct engi
 	s->db = 0;
 	s->pi = 0;
 	s->next_db = doorbell_value(1, e->qpn);
-	s->todo = s->cqes = s->doorbells = s->error = s->seen = s->written = s->completed = 0;
+	s->due = s->cqes = s->doorbells = s->error = s->seen = s->written = s->completed = 0;
 	s->flush_at = s->quiet = 0;
 	s->watch = e->fault || e->recover_every;
 	s->t.seen = s->t.started = s->t.fetched = s->t.translated = s->t.read = s->t.written = s->t.completed = 0;

@@ -68,7 +68,7 @@ struct engine_state {
 	uint64_t db;             /* the last value seen */
 	uint64_t next_db;        /* what one more message's doorbell would be, by DOCA's convention */
 	uint64_t pi;             /* next message to work on */
-	uint32_t todo;           /* messages that are announced and not yet worked on */
+	uint32_t due;           /* messages that are announced and not yet worked on */
 	uint32_t cqes;           /* CQEs written */
 	uint32_t doorbells;
 	uint32_t error;          /* syndrome of the first error: flushing since */

@@ -55,7 +55,6 @@ struct span {
 	uint32_t shift;
 	uint32_t pte;     /* its page entry's index */
 	uint32_t npages;  /* that the range touches */
-	uint32_t pad;
 	uint64_t *more;   /* scratch: addresses of pages 1.. at [k] */
 };
 

@@ -24,7 +24,7 @@ enum {
 enum wqe_opcode { WQE_NOP = 0x00, WQE_WRITE = 0x08, WQE_READ = 0x10 };
 
 /* ctrl.fm_ce_se */
-enum { WQE_CQ_UPDATE = 0x08, WQE_SOLICITED = 0x02 };
+enum { WQE_CQ_UPDATE = 0x08 };
 
 #define WQE_INLINE 0x80000000u     /* in the byte count of an inline segment */
 enum { WQE_INLINE_MAX = 28, WQE_INLINE_SHORT = 12 }; /* what fits behind raddr in one basic block, in one segment */
