@@ -46,10 +46,10 @@ def faults(fig):
 
 def pages(directory, given=None):
     results = load.Results(directory)
-    todo, _ = plot.jobs(results, given or {}, plot.groups(results, given or {}))
-    hist = plot.histograms(results, todo, given or {})
+    wanted, _ = plot.jobs(results, given or {}, plot.groups(results, given or {}))
+    hist = plot.histograms(results, wanted, given or {})
     page.start()
-    for group, kind in todo:
+    for group, kind in wanted:
         yield f'{group.name}.{kind}', plot.draw(group, kind, given or {}, hist)
 
 
