@@ -272,24 +272,28 @@ HD void engine_resume(const struct engine *e, struct engine_state *s, struct eng
 	engine_end(e, s, 0, (int)s->quiet, instr);
 }
 
-/* What the record says instead of the doorbell; behind it is read again. */
+/* What the record says instead of the doorbell; one that is behind is read again. If it
+ * stays behind, the doorbell counts: whoever rings, writes the record and rings again
+ * may be kept from the second and third for any time, and the third has the first's
+ * value, so that it can't be seen here as hardware would see it. */
 HD uint32_t engine_recover(const struct engine *e, struct engine_status *st, uint64_t pi, uint32_t next)
 {
-	uint32_t rec = 0, n = 1u << e->log_n;
+	uint32_t n = 1u << e->log_n;
 
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
 	for (uint32_t tries = 0; tries < ENGINE_REFETCH; tries++) {
-		rec = dbrec_index(ld32_acquire(e->dbrec + DBREC_SEND));
+		uint32_t rec = dbrec_index(ld32_acquire(e->dbrec + DBREC_SEND));
+
 		if (e->fault == EF_STALE_RECORD && pi >= e->fault_at && tries < 3)
 			rec = (uint32_t)pi & INDEX_MASK;
 		/* at least as far as the doorbell, at most a ring further */
 		if (((rec - next) & INDEX_MASK) <= n)
-			break;
+			return rec;
 		st->stale_record++;
 	}
-	return rec;
+	return next;
 }
 
 /* How many messages a doorbell announces that is not simply the next one's. */
