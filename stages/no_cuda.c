@@ -7,6 +7,7 @@
 #include "harness/err.h"
 #include "harness/machine.h"
 #include "stages/crossing/pingpong.h"
+#include "stages/handoff/rate.h"
 #include "stages/issue/floor.h"
 #include "stages/issuer/issuer.h"
 #include "stages/nic/nic.h"
@@ -62,5 +63,17 @@ int pingpong_gpu_issue(const struct pingpong *p, int rate, int device, double pa
 int floor_gpu_run(const struct floor_args *a, int ord, int mode, int device, double patience_s)
 {
 	(void)a; (void)ord; (void)mode; (void)device; (void)patience_s;
+	return absent();
+}
+
+int rate_gpu_load(int ord, int form, int kind, int spans, int device)
+{
+	(void)ord; (void)form; (void)kind; (void)spans; (void)device;
+	return absent();
+}
+int rate_gpu_run(const struct rate_args *a, int ord, int form, int kind, int spans, unsigned blocks, unsigned threads,
+		 unsigned beside, int device, double patience_s)
+{
+	(void)a; (void)ord; (void)form; (void)kind; (void)spans; (void)blocks; (void)threads; (void)beside; (void)device; (void)patience_s;
 	return absent();
 }

@@ -7,6 +7,7 @@
 #include "harness/var.h"
 #include "stages/nic/nic.h"
 #include "stages/queue/queue.h"
+#include "stages/queue/share.h"
 #include "stages/vars.h"
 
 /* words of a list macro, joined by '|' */
@@ -47,6 +48,18 @@ const struct var fs_vars[] = {
 	  .help = "messages that may be under way" },
 	{ .name = "batch", .unit = "", NUMBERS(1, 1024), .def = "1",
 	  .help = "WQEs built for one doorbell" },
+	{ .name = "signal", .unit = "", NUMBERS(1, 1024), .def = "1",
+	  .help = "every so many WQEs ask for a completion" },
+	{ .name = "sharing", .unit = "", .words = JOIN("" FS_SHARINGS(WORD3)), NO_NUMBERS, .def = "exclusive",
+	  .help = "who works on a queue: one thread; a warp's lanes together; threads of a block or of the whole GPU, handing off in turn; or those with a lock" },
+	{ .name = "threads", .unit = "", .words = "auto", NUMBERS(1, 1024), .def = "auto",
+	  .help = "threads of a block; with a CPU issuer threads and blocks are multiplied; auto: 1, or a warp where it works together" },
+	{ .name = "blocks", .unit = "", .words = "auto", NUMBERS(1, 1024), .def = "auto",
+	  .help = "blocks of threads" },
+	{ .name = "queues", .unit = "", .words = "auto", NUMBERS(1, WIDE_QUEUES_MAX), .def = "auto",
+	  .help = "queues that messages go to; auto: one for each that works alone, or one that is shared" },
+	{ .name = "nic_workers", .unit = "", .words = "auto", NUMBERS(1, WIDE_WORKERS_MAX), .def = "auto",
+	  .help = "SMs or CPU threads of a NIC with many queues; auto: as many as queues, at most 32 SMs or a quarter of the CPUs" },
 	{ .name = "entries", .unit = "", NUMBERS(4, 65536 / 2), .def = "1024", .pow2 = 1,
 	  .help = "basic blocks of the work queue, and entries of the completion queue" },
 	{ .name = "queue_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",

@@ -8,6 +8,7 @@
 #define FS_NIC_H
 
 #include "stages/nic/engine.h"
+#include "stages/nic/wide.h"
 
 struct nic_run;
 
@@ -19,6 +20,15 @@ struct nic_pass {
 	int gpu;              /* device that a kernel runs on */
 	int cpu;              /* CPU that a thread runs on */
 	double start_s, stop_s; /* patience for becoming ready, for stopping */
+};
+
+/* The same for many queues at once: workers that serve them in turn, without marks. */
+struct nic_many {
+	struct wide wide;     /* .workers of them */
+	int gpu;              /* device that a kernel runs on: a block a worker */
+	int cpus[WIDE_WORKERS_MAX]; /* CPUs that threads run on, one each */
+	int gettime;          /* CPU workers stamp with clock_gettime */
+	double start_s, stop_s;
 };
 
 struct nic {
@@ -34,7 +44,15 @@ struct nic {
 	/* Stops and gives what it counted; bounded; frees the run. -EBUSY
 	 * when it would not stop. */
 	int (*stop)(struct nic_run *run, struct engine_status *st);
+	/* The same with many queues; st[workers]. NULL: it doesn't watch any. */
+	int (*start_many)(const struct nic_many *p, struct nic_run **run);
+	int (*stop_many)(struct nic_run *run, struct wide_status *st);
 };
+
+int soft_start_many(const struct nic_many *p, struct nic_run **run);
+int soft_stop_many(struct nic_run *run, struct wide_status *st);
+int peer_start_many(const struct nic_many *p, struct nic_run **run);
+int peer_stop_many(struct nic_run *run, struct wide_status *st);
 
 /* X(name): every NIC. The words of variable `nic` and the table follow it. */
 #define FS_NICS(X) X(null) X(soft) X(peer)

@@ -133,4 +133,6 @@ extern "C" const struct nic nic_peer = {
 	NIC_PEER_WORDS,
 	.start = peer_start,
 	.stop = peer_stop,
+	.start_many = peer_start_many,
+	.stop_many = peer_stop_many,
 };

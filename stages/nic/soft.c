@@ -91,4 +91,6 @@ const struct nic nic_soft = {
 	.emulated = 1,
 	.start = soft_start,
 	.stop = soft_stop,
+	.start_many = soft_start_many,
+	.stop_many = soft_stop_many,
 };

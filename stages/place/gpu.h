@@ -32,6 +32,10 @@ int gpu_load(struct gpu *g, const void *fn, const char *what);
 /* Launches fn<<<1, threads, shared>>>(args...) on a stream of g, after checking that
  * a block of it fits beside what is resident. */
 int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream, const char *what);
+/* The same with `blocks` blocks, which all have to be resident at once, beside `beside`
+ * SMs that others hold: -ENOSPC, with how many would fit. */
+int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, void **args,
+		    size_t shared, void *stream, const char *what);
 
 /* Before a persistent kernel: both words 0. After its launch: waits for ready. */
 int gpu_resident_prepare(struct gpu *g);

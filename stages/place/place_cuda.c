@@ -232,25 +232,37 @@ int gpu_load(struct gpu *g, const void *fn, const char *what)
 	return rc ? rc : gpu_error(cudaFuncGetAttributes(&a, fn), what);
 }
 
-int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
-	       const char *what)
+int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, void **args,
+		    size_t shared, void *stream, const char *what)
 {
-	struct { unsigned x, y, z; } one = { 1, 1, 1 }, wide = { threads, 1, 1 };
-	int rc, blocks = 0;
+	struct { unsigned x, y, z; } many = { blocks, 1, 1 }, wide = { threads, 1, 1 };
+	int rc, each = 0, sms = 0;
+	long fit;
 	dim3 grid, block;
 
-	memcpy(&grid, &one, sizeof(grid));
+	memcpy(&grid, &many, sizeof(grid));
 	memcpy(&block, &wide, sizeof(block));
 	if ((rc = gpu_error(cudaSetDevice(g->device), what)))
 		return rc;
 	if (shared > 48 << 10 &&
 	    (rc = gpu_error(cudaFuncSetAttribute(fn, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared), what)))
 		return rc;
-	if ((rc = gpu_error(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fn, (int)threads, shared), what)))
+	if ((rc = gpu_error(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, fn, (int)threads, shared), what)) ||
+	    (rc = gpu_error(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, g->device), what)))
 		return rc;
-	if (blocks < 1)
+	if (each < 1)
 		return fs_fail(ENOSPC, "%s: a block of it does not fit on an SM", what);
+	fit = (long)each * (sms - (long)beside);
+	if (blocks > fit)
+		return fs_fail(ENOSPC, "%s: %u blocks have to be resident at once beside %u SMs of others, and %ld fit on gpu %d",
+			       what, blocks, beside, fit < 0 ? 0 : fit, g->device);
 	return gpu_error(cudaLaunchKernel(fn, grid, block, args, shared, (cudaStream_t)stream), what);
+}
+
+int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
+	       const char *what)
+{
+	return gpu_launch_grid(g, fn, 1, threads, 0, args, shared, stream, what);
 }
 
 int gpu_wait(void *stream, double patience_s, const char *what)

@@ -37,6 +37,59 @@ HD uint64_t coop_sum(uint64_t x, struct coop c)
 	return x;
 }
 
+/* All lanes have come here, and see what the others did before. */
+HD void coop_sync(struct coop c)
+{
+#ifdef __CUDA_ARCH__
+	if (c.nlanes > 1)
+		asm volatile("bar.warp.sync 0xffffffff;" : : : "memory");
+#else
+	(void)c;
+#endif
+}
+
+/* The lanes for which it is true, a bit each. */
+HD uint32_t coop_ballot(struct coop c, int x)
+{
+#ifdef __CUDA_ARCH__
+	if (c.nlanes > 1)
+		return __ballot_sync(0xffffffffu, x);
+#endif
+	(void)c;
+	return x != 0;
+}
+
+/* A lane's value, for all of them. */
+HD uint64_t coop_from(struct coop c, uint64_t x, int lane)
+{
+#ifdef __CUDA_ARCH__
+	if (c.nlanes > 1)
+		return __shfl_sync(0xffffffffu, x, lane);
+#endif
+	(void)c;
+	(void)lane;
+	return x;
+}
+
+/* Bits of a mask; the lowest one, of a mask that has one. */
+HD uint32_t bits_of(uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+	return (uint32_t)__popc(x);
+#else
+	return (uint32_t)__builtin_popcount(x);
+#endif
+}
+
+HD int lowest_bit(uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+	return __ffs((int)x) - 1;
+#else
+	return __builtin_ctz(x);
+#endif
+}
+
 /* ---- jobs: every lane calls these together ---- */
 
 /* Fills a slot with a message's words; the last one may be cut. */

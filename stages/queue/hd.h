@@ -29,7 +29,8 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #ifndef __CUDA_ARCH__
-#include <time.h> /* the one host header: clock_gettime, the wall clock of a CPU agent */
+#include <sched.h> /* sched_yield: where more threads wait for each other than there are CPUs */
+#include <time.h>  /* clock_gettime: the wall clock of a CPU agent */
 #endif
 
 /* ---- byte order: queues are big-endian ---- */
@@ -280,6 +281,80 @@ HD void st32_release_sys(void *p, uint32_t v)
 #endif
 }
 
+/* ---- between threads of one side ---- */
+
+/* Whom an atomic is atomic with. A CPU's are with everybody. */
+enum scope { SCOPE_BLOCK, SCOPE_GPU, SCOPE_SYS };
+
+/* Relaxed; what it was before. `scope` is a literal. */
+HD uint64_t atom_add64(uint64_t *p, uint64_t v, const int scope)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t old;
+
+	if (scope == SCOPE_BLOCK)
+		asm volatile("atom.relaxed.cta.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+	else if (scope == SCOPE_GPU)
+		asm volatile("atom.relaxed.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+	else
+		asm volatile("atom.relaxed.sys.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+	return old;
+#else
+	(void)scope;
+	return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Takes a lock that is free (0), acquiring: 1; else 0. */
+HD int lock_try(uint64_t *p, const int scope)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t old;
+
+	if (scope == SCOPE_BLOCK)
+		asm volatile("atom.acquire.cta.cas.b64 %0, [%1], 0, 1;" : "=l"(old) : "l"(p) : "memory");
+	else
+		asm volatile("atom.acquire.gpu.cas.b64 %0, [%1], 0, 1;" : "=l"(old) : "l"(p) : "memory");
+	return !old;
+#else
+	uint64_t free_ = 0;
+
+	(void)scope;
+	return __atomic_compare_exchange_n(p, &free_, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+#endif
+}
+
+/* A word that is handed from thread to thread of one side: what was done before the
+ * store is visible behind the load that sees it. */
+HD uint64_t hand_load(const uint64_t *p, const int scope)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t v;
+
+	if (scope == SCOPE_BLOCK)
+		asm volatile("ld.acquire.cta.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+	else
+		asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+	return v;
+#else
+	(void)scope;
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+#endif
+}
+
+HD void hand_store(uint64_t *p, uint64_t v, const int scope)
+{
+#ifdef __CUDA_ARCH__
+	if (scope == SCOPE_BLOCK)
+		asm volatile("st.release.cta.b64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+	else
+		asm volatile("st.release.gpu.b64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+#else
+	(void)scope;
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+#endif
+}
+
 /* ---- clocks ---- */
 
 /* Wall time of this agent in ns: %globaltimer, or CLOCK_MONOTONIC_RAW. */
@@ -361,6 +436,19 @@ HD void relax_cpu(void)
 {
 #if !defined(__CUDA_ARCH__) && defined(__x86_64__)
 	__builtin_ia32_pause();
+#endif
+}
+
+/* The n-th turn of a wait for another thread of one's own side, or in a NIC that
+ * serves many queues: those may be more than the CPUs. */
+HD void relax_turn(uint32_t n)
+{
+	relax_cpu();
+#ifndef __CUDA_ARCH__
+	if (!(n & 127))
+		sched_yield();
+#else
+	(void)n;
 #endif
 }
 
