@@ -6,6 +6,7 @@
  */
 #include "harness/err.h"
 #include "harness/machine.h"
+#include "stages/completion/quiet.h"
 #include "stages/crossing/pingpong.h"
 #include "stages/handoff/rate.h"
 #include "stages/issue/floor.h"
@@ -75,5 +76,12 @@ int rate_gpu_run(const struct rate_args *a, int ord, int form, int kind, int spa
 		 unsigned beside, int device, double patience_s)
 {
 	(void)a; (void)ord; (void)form; (void)kind; (void)spans; (void)blocks; (void)threads; (void)beside; (void)device; (void)patience_s;
+	return absent();
+}
+
+int quiet_gpu_load(int ord, int device) { (void)ord; (void)device; return absent(); }
+int quiet_gpu_run(const struct quiet_args *a, int ord, unsigned beside, int device, double patience_s)
+{
+	(void)a; (void)ord; (void)beside; (void)device; (void)patience_s;
 	return absent();
 }

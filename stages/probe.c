@@ -4,6 +4,6 @@
 #include "stages/path.h"
 #include <stddef.h>
 
-extern const struct probe probe_pingpong, probe_floor, probe_rate;
+extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet;
 
-const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, NULL };
+const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, NULL };

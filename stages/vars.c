@@ -5,6 +5,7 @@
  * variable names it, and its probe lists it.
  */
 #include "harness/var.h"
+#include "stages/completion/quiet.h"
 #include "stages/nic/nic.h"
 #include "stages/queue/queue.h"
 #include "stages/queue/share.h"
@@ -58,6 +59,8 @@ const struct var fs_vars[] = {
 	  .help = "blocks of threads" },
 	{ .name = "queues", .unit = "", .words = "auto", NUMBERS(1, WIDE_QUEUES_MAX), .def = "auto",
 	  .help = "queues that messages go to; auto: one for each that works alone, or one that is shared" },
+	{ .name = "scope", .unit = "", .words = JOIN("" FS_QUIET_SCOPES(WORD3)), NO_NUMBERS, .def = "own",
+	  .help = "what has to be done before a message counts as noticed: the queue that it went to, or every queue" },
 	{ .name = "nic_workers", .unit = "", .words = "auto", NUMBERS(1, WIDE_WORKERS_MAX), .def = "auto",
 	  .help = "SMs or CPU threads of a NIC with many queues; auto: as many as queues, at most 32 SMs or a quarter of the CPUs" },
 	{ .name = "entries", .unit = "", NUMBERS(4, 65536 / 2), .def = "1024", .pow2 = 1,

@@ -168,6 +168,7 @@ static void nothing_is_lost_or_doubled(void **state)
 		wide_open(&r, forms[f].point);
 		assert_int_equal(r.c.form, forms[f].form);
 		r.a.wait_ns = 60 * 1000000000ull;
+		r.a.crowded = 1;
 		all = r.c.warmup + r.c.messages;
 		for (uint32_t i = 0; i < r.c.agents; i++) {
 			p[i] = (struct poster){ .number = i, .form = forms[f].form };
@@ -176,7 +177,7 @@ static void nothing_is_lost_or_doubled(void **state)
 		while (done < all && !ld64(r.a.failed)) {
 			wide_serve(&r, 0);
 			done = r.worker[0].st.wqes;
-			relax_turn(0);
+			relax_turn(0, 1);
 		}
 		for (uint32_t i = 0; i < r.c.agents; i++)
 			assert_int_equal(service_stop(p[i].service, 60), 0);

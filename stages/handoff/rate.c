@@ -41,6 +41,14 @@ struct rate_got {
 
 /* ---- agents on CPUs ---- */
 
+/* A CPU has no fences to choose from: orders differ in which of their stores release. */
+#define CPU_ORDERS(X) FS_RATE_FORMS(X, NONE) FS_RATE_FORMS(X, SYS_FENCE) FS_RATE_FORMS(X, SYS_FENCE_RECORD)
+
+static int cpu_order(int ord)
+{
+	return ord == ORD_NONE ? ORD_NONE : ord == ORD_GPU_FENCE || ord == ORD_SYS_FENCE ? ORD_SYS_FENCE : ORD_SYS_FENCE_RECORD;
+}
+
 typedef void rate_fn(const struct rate_args *a, struct rate_agent *g);
 #define ALONE ((struct coop){ 0, 1 })
 #define X(o, f) \
@@ -48,12 +56,12 @@ typedef void rate_fn(const struct rate_args *a, struct rate_agent *g);
 	static void rate_##o##_##f##_01(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_INLINE, 1); } \
 	static void rate_##o##_##f##_10(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_WRITE, 0); } \
 	static void rate_##o##_##f##_11(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_WRITE, 1); }
-FS_RATES(X)
+CPU_ORDERS(X)
 #undef X
 static rate_fn *const loops[ORDERINGS * SHARE_FORMS][2][2] = {
 #define X(o, f) [ORD_##o * SHARE_FORMS + FORM_##f] = { \
 	{ rate_##o##_##f##_00, rate_##o##_##f##_01 }, { rate_##o##_##f##_10, rate_##o##_##f##_11 } },
-	FS_RATES(X)
+	CPU_ORDERS(X)
 #undef X
 };
 
@@ -94,7 +102,7 @@ static int agent_cpu(const struct rate_conf *c, int i)
 static int cpu_agents(const struct rate_conf *c, const struct rate_args *a, int spans)
 {
 	struct rate_thread *t = calloc(c->agents, sizeof(*t));
-	rate_fn *loop = loops[c->path.choice.ord * SHARE_FORMS + c->form][c->path.choice.kind == POST_WRITE][spans];
+	rate_fn *loop = loops[cpu_order(c->path.choice.ord) * SHARE_FORMS + c->form][c->path.choice.kind == POST_WRITE][spans];
 	int rc = 0, rc2;
 
 	if (!t)
@@ -175,6 +183,7 @@ static int start_nic(const struct rate_mem *m, const struct rate_conf *c, struct
 	rate_wide_fill(m, c, &many.wide);
 	many.gpu = c->path.nic_gpu;
 	many.gettime = c->path.gettime;
+	many.crowded = c->crowded;
 	for (uint32_t i = 0; i < c->workers; i++) {
 		int k = 0;
 

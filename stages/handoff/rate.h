@@ -36,6 +36,7 @@ struct rate_args {
 	int32_t mode;                 /* enum doorbell_mode */
 	int32_t gettime;
 	uint32_t consumed;            /* somebody completes messages (not null) */
+	int32_t crowded;              /* more threads than CPUs */
 	uint64_t warmup, messages;    /* of each agent: whole batches, and whole completions */
 	uint64_t wait_ns;             /* of any one wait */
 	uint64_t *arrived;            /* agents that have warmed up */
@@ -155,7 +156,7 @@ HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, c
 				return;
 			}
 		}
-		relax_turn(n);
+		relax_turn(n, a->crowded);
 	}
 	if (UNLIKELY(cqe_opcode(w7) != CQE_REQ))
 		rate_blame(g, number, m);
@@ -170,7 +171,7 @@ HD uint64_t rate_reserve(const struct rate_args *a, struct rate_agent *g, uint32
 		for (uint32_t k = 1; !lock_try(share_word(g->share, SHARE_LOCKED), SCOPE_GPU); k++) {
 			if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &since))
 				return 0;
-			relax_turn(k);
+			relax_turn(k, a->crowded);
 		}
 	if (form_owns(form)) {
 		m = g->pi;
@@ -193,7 +194,7 @@ HD void rate_turn(const struct rate_args *a, struct rate_agent *g, uint64_t m, c
 			g->at = m;
 			return;
 		}
-		relax_turn(k);
+		relax_turn(k, a->crowded);
 	}
 }
 
@@ -298,7 +299,7 @@ HD void rate_meet(const struct rate_args *a, struct rate_agent *g, struct coop c
 		for (uint32_t k = 1; ld64(a->arrived) < a->agents; k++) {
 			if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &since))
 				break;
-			relax_turn(k);
+			relax_turn(k, a->crowded);
 		}
 	}
 	if (form_teams(form))

@@ -143,6 +143,7 @@ void rate_args_fill(const struct rate_mem *m, const struct rate_conf *c, struct 
 	a->len = c->path.size;
 	a->mode = c->path.choice.mode;
 	a->gettime = c->path.gettime;
+	a->crowded = c->crowded;
 	a->consumed = (uint32_t)c->path.nic->completes;
 	a->warmup = c->warmup / c->agents;
 	a->messages = c->messages / c->agents;

@@ -28,6 +28,7 @@ struct nic_many {
 	int gpu;              /* device that a kernel runs on: a block a worker */
 	int cpus[WIDE_WORKERS_MAX]; /* CPUs that threads run on, one each */
 	int gettime;          /* CPU workers stamp with clock_gettime */
+	int crowded;          /* more threads than CPUs */
 	double start_s, stop_s;
 };
 

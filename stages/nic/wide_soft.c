@@ -34,7 +34,7 @@ static void soft_worker(struct service *service, void *arg)
 		else if (stopping)
 			break;
 		else
-			relax_turn(++idle);
+			relax_turn(++idle, t->run->p.crowded);
 	}
 	wide_finish(&t->me, alone);
 }

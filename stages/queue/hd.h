@@ -439,16 +439,17 @@ HD void relax_cpu(void)
 #endif
 }
 
-/* The n-th turn of a wait for another thread of one's own side, or in a NIC that
- * serves many queues: those may be more than the CPUs. */
-HD void relax_turn(uint32_t n)
+/* The n-th turn of a wait for another thread. Where they are more than the CPUs they let
+ * each other run now and then; elsewhere that would hand the CPU to strangers. */
+HD void relax_turn(uint32_t n, int crowded)
 {
 	relax_cpu();
 #ifndef __CUDA_ARCH__
-	if (!(n & 127))
+	if (crowded && !(n & 127))
 		sched_yield();
 #else
 	(void)n;
+	(void)crowded;
 #endif
 }
 

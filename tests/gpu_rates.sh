@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Rates with GPU agents: every form of sharing into every NIC ends with each message
+# done once and its payload right, faults end in words, and more agents than fit are
+# refused. With --all some thousands of combinations as well, a few messages each.
+#
+#   tests/gpu_rates.sh FIVESTAGE [--all]
+#
+# Exits 77 without a GPU.
+
+set -u
+fs=$1
+all=${2-}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+"$fs" run probe=rate issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
+if grep -q 'needs a GPU' "$tmp/log"; then
+	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
+	exit 77
+fi
+
+# expect NAME EXIT REGEX ARG...: the run ends with EXIT and says REGEX
+expect() {
+	local name=$1 want=$2 regex=$3
+	shift 3
+	timeout 300 "$fs" run probe=rate "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
+	local got=$?
+	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
+		echo "FAILED $name: exit $got, expected $want and /$regex/"
+		tail -n 30 "$tmp/log"
+		failed=$((failed + 1))
+	else
+		echo "ok $name"
+	fi
+}
+
+small="messages=20000 warmup=1000 depth=64"
+for nic in null soft "peer nic_gpu=gpu"; do
+	n=${nic%% *}
+	expect "$n-exclusive" 0 ' 0 failed' nic=$nic $small threads=1,2,33 batch=4
+	expect "$n-blocks" 0 ' 0 failed' nic=$nic $small blocks=1,2,16 batch=1
+	expect "$n-warp" 0 ' 0 failed' nic=$nic $small sharing=warp blocks=1,2,8 batch=32
+	expect "$n-warps" 0 ' 0 failed' nic=$nic $small sharing=warp threads=32,64,256 queues=1 batch=32
+	expect "$n-handoff" 0 ' 0 failed' nic=$nic $small sharing=block,gpu,lock threads=40 batch=2
+	expect "$n-shared" 0 ' 0 failed' nic=$nic $small sharing=gpu,lock threads=8 blocks=3 queues=4
+	expect "$n-pointer" 0 ' 0 failed' nic=$nic $small payload=pointer size=8,64,1000 threads=16 batch=4
+	expect "$n-signal" 0 ' 0 failed' nic=$nic $small signal=1,4,16 batch=16 sharing=warp
+	expect "$n-order" 0 ' 0 failed' nic=$nic $small ordering=none,gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release threads=4
+	# an index of 16 bits goes round several times
+	expect "$n-wrap" 0 ' 0 failed' nic=$nic messages=400000 depth=512 batch=32 sharing=warp
+done
+for nic in soft "peer nic_gpu=gpu"; do
+	n=${nic%% *}
+	expect "$n-key" 1 '0x13' nic=$nic $small fault=key
+	expect "$n-error-cqe" 1 '0x14' nic=$nic $small fault=error-cqe sharing=warp batch=32
+	expect "$n-dead" 1 'no completion of message' nic=$nic $small fault=dead-nic,none threads=4
+done
+expect too-many 1 'have to be resident at once' nic=peer nic_gpu=gpu threads=256 blocks=1024 sharing=gpu messages=300000
+expect memory 1 'out of memory|memory allocation' nic=peer nic_gpu=gpu fault=gpu-memory,none $small
+if [ "$all" = --all ]; then
+	expect all 0 ' 0 failed' --cross nic=peer nic_gpu=gpu messages=256 warmup=64 depth=64 marks=outer \
+		sharing=exclusive,block,gpu,lock ordering=none,gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release \
+		doorbell=record-ring,ring-record-ring,ring batch=1,4 signal=1,4 size=0,8,27,200 threads=1,33
+	tail -n 3 "$tmp/log"
+fi
+[ $failed -eq 0 ] && echo "all ok"
+[ $failed -eq 0 ]

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claim: the probe `quiet` waits until what it has to wait for is done, and for no
+ * more: its own queue, or every queue, whoever has something under way; its rows hold
+ * together; faults end in words; what can't be is refused.
+ *
+ * Control: a queue that isn't done is not passed over by scope=all, and is by scope=own.
+ */
+#include "tests/wide_rig.h"
+
+#include "stages/completion/quiet.h"
+
+#include <errno.h>
+
+extern const struct probe probe_quiet;
+
+static void quiet_point(struct point *pt, const char *text)
+{
+	fs_point_init(pt, &probe_quiet);
+	point_set(pt, "issuer=cpu messages=2000 warmup=128");
+	point_set(pt, text);
+	fs_point_id(pt);
+}
+
+/* ---- in one thread ---- */
+
+static void all_means_all(void **state)
+{
+	static struct wide_rig r;
+	struct quiet_args a;
+	struct rate_agent g;
+
+	(void)state;
+	wide_open(&r, "threads=4 depth=1");
+	memset(&a, 0, sizeof(a));
+	a.q = r.a;
+	g.status = RATE_OK;
+	for (uint32_t q = 0; q < 4; q += 2) {
+		quiet_queue(&a, &g, q);
+		assert_true(quiet_post(&a, &g, ORD_NONE));
+		assert_int_equal(g.pi, 1);
+	}
+	/* nobody serves: neither is done */
+	assert_false(quiet_all(&a, &g));
+	assert_int_equal(g.status, RATE_TIMEOUT);
+	g.status = RATE_OK;
+	/* queue 2's worker alone */
+	r.w.workers = 4;
+	r.worker[0].worker = 2;
+	assert_int_equal(wide_serve(&r, 0), 1);
+	quiet_queue(&a, &g, 2);
+	assert_true(quiet_await(&a, &g, 0)); /* its own is done */
+	assert_false(quiet_all(&a, &g));     /* control: queue 0 is not */
+	assert_int_equal(g.status, RATE_TIMEOUT);
+	g.status = RATE_OK;
+	r.worker[0].worker = 0;
+	memset(r.states[0], 0, sizeof(*r.states[0]));
+	assert_int_equal(wide_serve(&r, 0), 1);
+	assert_true(quiet_all(&a, &g));
+	for (uint32_t q = 0; q < 4; q++)
+		assert_int_equal(ld64(r.a.share + q * SHARE_BYTES + QUIET_DONE), !(q & 1));
+	wide_close(&r);
+}
+
+/* ---- the probe ---- */
+
+static const char *const points[] = {
+	"queues=1", "queues=5", "queues=16 scope=all", "queues=3 scope=all size=28", "queues=2 size=0 ordering=none",
+	"queues=7 scope=all doorbell=ring entries=4", "messages=1 warmup=0",
+};
+
+static void points_run(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		const struct row *total, *submit;
+		struct point pt;
+		struct rows rs;
+
+		quiet_point(&pt, points[i]);
+		rows_init(&rs);
+		if (probe_quiet.run(&pt, &rs))
+			fail_msg("%s: %s", points[i], fs_reason());
+		total = row_of(&rs, "total", "-", "latency");
+		submit = row_of(&rs, "submit", "-", "latency");
+		assert_non_null(total);
+		assert_non_null(submit);
+		assert_int_equal(total->s.n, fs_num(&pt, "messages"));
+		assert_true(submit->s.mean > 0 && submit->s.mean < total->s.mean);
+		assert_string_equal(total->origin, "emulated");
+		rows_free(&rs);
+	}
+}
+
+static const struct { const char *point; int code; const char *says; } faults[] = {
+	{ "fault=key queues=3", EREMOTEIO, "0x13" },
+	{ "fault=error-cqe queues=2 scope=all", EREMOTEIO, "0x14" },
+	{ "fault=dead-nic queues=2", ETIMEDOUT, "queue 0: no completion" },
+};
+
+static void faults_end_in_words(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		struct point pt;
+		struct rows rs;
+		int rc;
+
+		quiet_point(&pt, faults[i].point);
+		rows_init(&rs);
+		fs_reason_clear();
+		rc = probe_quiet.run(&pt, &rs);
+		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says))
+			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
+		rows_free(&rs);
+	}
+}
+
+static const struct { const char *point, *says; } refusals[] = {
+	{ "nic=null", "legal: size=0..28, nic=soft or peer" },
+	{ "size=29", "legal: size=0..28" },
+	{ "queues=129", "queues=1..128" },
+	{ "messages=5000000", "1..4000000" },
+	{ "fault=slow-nic", "isn't injected" },
+};
+
+static void what_cannot_be_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		char why[256] = "";
+		struct point pt;
+
+		quiet_point(&pt, refusals[i].point);
+		if (!probe_quiet.check(&pt, suite_machine(), why, sizeof(why)) || !strstr(why, refusals[i].says))
+			fail_msg("%s: %s", refusals[i].point, why);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_means_all),
+		cmocka_unit_test(points_run),
+		cmocka_unit_test(faults_end_in_words),
+		cmocka_unit_test(what_cannot_be_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
