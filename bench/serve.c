@@ -88,7 +88,7 @@ static int serve_run(const json_t *msg)
 			err = fs_fail(errno, "%s: %s", raw, strerror(errno));
 	}
 	if (!err)
-		err = pt->probe->run(pt, &rs);
+		err = fs_probe_run(pt, &rs);
 	if (rs.raw) {
 		FILE *f = rs.raw;
 		int bad = ferror(f);

@@ -119,8 +119,7 @@ static int point_find(struct builder *b, const struct point *pt)
 	new = &b->p->point[i];
 	memset(new, 0, sizeof(*new));
 	new->pt = *pt;
-	b->check[i] = pt->probe->check ?
-		      pt->probe->check(pt, b->m, new->why, sizeof(new->why)) : 0;
+	b->check[i] = fs_probe_check(pt, b->m, new->why, sizeof(new->why));
 	*slot = i;
 	b->p->npoints++;
 	return i;

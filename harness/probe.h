@@ -32,9 +32,25 @@ struct probe {
 	double (*patience_s)(const struct point *pt);
 };
 
-/* The table; ends with NULL. Defined by stages/probe.c. */
+/*
+ * What may go on beside any probe, a load on what it measures: every probe reads its
+ * variables too. begin() stands before the probe's run, end() behind it, in the child;
+ * *state is NULL where there is nothing to end. Both return -errno with a reason.
+ */
+struct probe_beside {
+	const char *const *reads;
+	int (*check)(const struct point *pt, const struct machine *m, char *why, size_t len);
+	int (*begin)(const struct point *pt, void **state);
+	int (*end)(void *state, struct rows *out);
+};
+
+/* The table; ends with NULL. Both defined by stages/probe.c; fs_beside may be NULL. */
 extern const struct probe *const fs_probes[];
+extern const struct probe_beside *const fs_beside;
 const struct probe *fs_probe_find(const char *name);
 int fs_probe_reads(const struct probe *p, const char *var);
+/* A probe's own check and run, and what may go on beside it. */
+int fs_probe_check(const struct point *pt, const struct machine *m, char *why, size_t len);
+int fs_probe_run(const struct point *pt, struct rows *out);
 
 #endif

@@ -393,10 +393,34 @@ const struct probe *fs_probe_find(const char *name)
 	return NULL;
 }
 
-int fs_probe_reads(const struct probe *p, const char *var)
+static int named(const char *const *names, const char *name)
 {
-	for (int i = 0; p->reads && p->reads[i]; i++)
-		if (!strcmp(p->reads[i], var))
+	for (int i = 0; names && names[i]; i++)
+		if (!strcmp(names[i], name))
 			return 1;
 	return 0;
+}
+
+int fs_probe_reads(const struct probe *p, const char *var)
+{
+	return named(p->reads, var) || (fs_beside && named(fs_beside->reads, var));
+}
+
+int fs_probe_check(const struct point *pt, const struct machine *m, char *why, size_t len)
+{
+	int rc = pt->probe->check ? pt->probe->check(pt, m, why, len) : 0;
+
+	return rc || !fs_beside ? rc : fs_beside->check(pt, m, why, len);
+}
+
+int fs_probe_run(const struct point *pt, struct rows *out)
+{
+	void *state = NULL;
+	int rc = fs_beside ? fs_beside->begin(pt, &state) : 0, rc2;
+
+	if (rc)
+		return rc;
+	rc = pt->probe->run(pt, out);
+	rc2 = fs_beside && state ? fs_beside->end(state, out) : 0;
+	return rc ? rc : rc2;
 }

@@ -11,6 +11,7 @@
 #include "stages/handoff/rate.h"
 #include "stages/issue/floor.h"
 #include "stages/issuer/issuer.h"
+#include "stages/load/load.h"
 #include "stages/nic/nic.h"
 #include "stages/place/place.h"
 #include <errno.h>
@@ -85,3 +86,9 @@ int quiet_gpu_run(const struct quiet_args *a, int ord, unsigned beside, int devi
 	(void)a; (void)ord; (void)beside; (void)device; (void)patience_s;
 	return absent();
 }
+
+int load_gpu_open(struct load_gpu **l, int kind, int device, int peer) { (void)l; (void)kind; (void)device; (void)peer; return absent(); }
+long load_gpu_piece(struct load_gpu *l, int k) { (void)l; (void)k; return absent(); }
+int load_gpu_done(struct load_gpu *l, int k) { (void)l; (void)k; return absent(); }
+int load_gpu_here(struct load_gpu *l) { (void)l; return absent(); }
+void load_gpu_close(struct load_gpu *l) { (void)l; }

@@ -191,6 +191,7 @@ static const char *const path_reads[] = { "nic", "issuer", "submitter", "size", 
 static const struct probe fake = { "fake", "ends as it is told", fake_reads, check, fake_run, patience_s };
 static const struct probe path = { "path", "computed figures", path_reads, check, path_run, patience_s };
 const struct probe *const fs_probes[] = { &path, &fake, NULL };
+const struct probe_beside *const fs_beside = NULL;
 
 int suite_scout(struct machine *m)
 {

@@ -66,6 +66,7 @@ static const struct probe clock_probe = {
 	.name = "clock", .help = "reads a clock", .reads = clock_reads,
 };
 const struct probe *const fs_probes[] = { &path_probe, &clock_probe, NULL };
+const struct probe_beside *const fs_beside = NULL;
 
 /* ---- what is said on stderr ---- */
 
