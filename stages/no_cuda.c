@@ -11,7 +11,7 @@
 #include "stages/handoff/rate.h"
 #include "stages/issue/floor.h"
 #include "stages/issuer/issuer.h"
-#include "stages/load/load.h"
+#include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
 #include "stages/place/place.h"
 #include <errno.h>
@@ -87,8 +87,8 @@ int quiet_gpu_run(const struct quiet_args *a, int ord, unsigned beside, int devi
 	return absent();
 }
 
-int load_gpu_open(struct load_gpu **l, int kind, int device, int peer) { (void)l; (void)kind; (void)device; (void)peer; return absent(); }
-long load_gpu_piece(struct load_gpu *l, int k) { (void)l; (void)k; return absent(); }
-int load_gpu_done(struct load_gpu *l, int k) { (void)l; (void)k; return absent(); }
-int load_gpu_here(struct load_gpu *l) { (void)l; return absent(); }
-void load_gpu_close(struct load_gpu *l) { (void)l; }
+int traffic_gpu_open(struct traffic_gpu **l, int kind, int device, int peer) { (void)l; (void)kind; (void)device; (void)peer; return absent(); }
+long traffic_gpu_piece(struct traffic_gpu *l, int k) { (void)l; (void)k; return absent(); }
+int traffic_gpu_done(struct traffic_gpu *l, int k) { (void)l; (void)k; return absent(); }
+int traffic_gpu_here(struct traffic_gpu *l) { (void)l; return absent(); }
+void traffic_gpu_close(struct traffic_gpu *l) { (void)l; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of probes. */
 #include "harness/probe.h"
-#include "stages/load/load.h"
+#include "stages/traffic/traffic.h"
 #include "stages/path.h"
 #include <stddef.h>
 
@@ -9,4 +9,4 @@ extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet;
 
 const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, NULL };
 
-const struct probe_beside *const fs_beside = &load_beside;
+const struct probe_beside *const fs_beside = &traffic_beside;

@@ -6,7 +6,7 @@
  */
 #include "harness/var.h"
 #include "stages/completion/quiet.h"
-#include "stages/load/load.h"
+#include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
 #include "stages/queue/queue.h"
 #include "stages/queue/share.h"
@@ -98,7 +98,7 @@ const struct var fs_vars[] = {
 	  .help = "a real wait before a mark, of so many ns" },
 	{ .name = "untold", .unit = "ns", .words = "none", .pairs = JOIN("" FS_MARKS(MARK4)), NUMBERS(1, 10000000), .def = "none",
 	  .help = "a second wait that no checker is told of: the negative control of validate" },
-	{ .name = "load", .unit = "", .words = JOIN("" FS_LOADS(WORD3)), NO_NUMBERS, .def = "none",
+	{ .name = "load", .unit = "", .words = JOIN("" FS_TRAFFICS(WORD3)), NO_NUMBERS, .def = "none",
 	  .help = "traffic beside what is measured: copies of a CPU, of the GPU's copy engine (one way, the other, both, to another GPU), or by its SMs over PCIe or in its own memory" },
 	{ .name = "load_level", .unit = "%", NUMBERS(1, 100), .def = "100",
 	  .help = "share of the time that the load is under way" },

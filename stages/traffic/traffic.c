@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stages/load/load.h"
+#include "stages/traffic/traffic.h"
 #include "harness/clock.h"
 #include "harness/err.h"
 #include "harness/machine.h"
@@ -16,10 +16,10 @@
 #define PIECE_S 10.0         /* that one piece may take */
 #define SHARE_MIN 0.5        /* of its time that a load has to get, or the rows are flagged */
 
-struct load {
+struct traffic {
 	int kind, level;
-	struct load_gpu *gpu;
-	uint8_t *src, *dst;      /* of LOAD_HOST */
+	struct traffic_gpu *gpu;
+	uint8_t *src, *dst;      /* of TRAFFIC_HOST */
 	uint64_t bytes, pieces, begin_ns, end_ns, busy_ns;
 	int error;               /* -errno of the thread's, with its reason */
 	char reason[256];
@@ -54,11 +54,11 @@ static int busy_cpus(const struct point *pt)
 	return n;
 }
 
-static int load_check(const struct point *pt, const struct machine *m, char *why, size_t len)
+static int traffic_check(const struct point *pt, const struct machine *m, char *why, size_t len)
 {
 	int kind = kind_of(pt), g = device_of(pt), cpus = pin_cpus();
 
-	if (kind == LOAD_NONE) {
+	if (kind == TRAFFIC_NONE) {
 		if (fs_num(pt, "load_level") == 100)
 			return 0;
 		snprintf(why, len, "load_level=%d with load=none: there is nothing to pace; legal: another load, or load_level=100",
@@ -67,10 +67,10 @@ static int load_check(const struct point *pt, const struct machine *m, char *why
 	}
 	if (cpus <= busy_cpus(pt)) {
 		snprintf(why, len, "load=%s needs a CPU beside the %d on which this point polls, and the process has %d",
-			 kind == LOAD_HOST ? "host" : "*", busy_cpus(pt), cpus);
+			 kind == TRAFFIC_HOST ? "host" : "*", busy_cpus(pt), cpus);
 		return -ENODEV;
 	}
-	if (kind == LOAD_HOST)
+	if (kind == TRAFFIC_HOST)
 		return 0;
 	if (!m->ngpus) {
 		snprintf(why, len, "this load needs a GPU: %s; legal without: load=none, host", m->gpu_reason[0] ? m->gpu_reason : "none found");
@@ -80,7 +80,7 @@ static int load_check(const struct point *pt, const struct machine *m, char *why
 		snprintf(why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
 		return -ENODEV;
 	}
-	if (kind == LOAD_PEER && other_of(m, g) < 0) {
+	if (kind == TRAFFIC_PEER && other_of(m, g) < 0) {
 		snprintf(why, len, "load=peer needs a second GPU that GPU %d reaches", g);
 		return -ENODEV;
 	}
@@ -89,7 +89,7 @@ static int load_check(const struct point *pt, const struct machine *m, char *why
 
 /* ---- the thread ---- */
 
-static void rest(const struct load *l, struct service *s, uint64_t piece_ns)
+static void rest(const struct traffic *l, struct service *s, uint64_t piece_ns)
 {
 	uint64_t until = mono_ns() + piece_ns * (uint64_t)(100 - l->level) / (uint64_t)l->level;
 
@@ -97,15 +97,15 @@ static void rest(const struct load *l, struct service *s, uint64_t piece_ns)
 		;
 }
 
-static void copy_host(struct load *l, struct service *s)
+static void copy_host(struct traffic *l, struct service *s)
 {
 	while (!service_stopping(s)) {
 		uint64_t t0 = mono_ns(), t;
 
-		memcpy(l->dst, l->src, LOAD_PIECE);
+		memcpy(l->dst, l->src, TRAFFIC_PIECE);
 		__asm__ volatile("" : : "r"(l->dst) : "memory");
 		t = mono_ns();
-		l->bytes += LOAD_PIECE;
+		l->bytes += TRAFFIC_PIECE;
 		l->pieces++;
 		l->busy_ns += t - t0;
 		rest(l, s, t - t0);
@@ -113,26 +113,26 @@ static void copy_host(struct load *l, struct service *s)
 }
 
 /* Waits for a slot's piece; 0, or -errno. */
-static int piece_done(struct load *l, int k)
+static int piece_done(struct traffic *l, int k)
 {
 	uint64_t until = deadline_in_s(PIECE_S);
 	int rc;
 
-	while (!(rc = load_gpu_done(l->gpu, k)))
+	while (!(rc = traffic_gpu_done(l->gpu, k)))
 		if (deadline_over(until))
 			return fs_fail(EBUSY, "a piece of the load did not end in %.0f s", PIECE_S);
 	return rc < 0 ? rc : 0;
 }
 
 /* At full level the next piece is under way before the last one is done. */
-static int work_gpu(struct load *l, struct service *s)
+static int work_gpu(struct traffic *l, struct service *s)
 {
-	int ahead = l->level == 100 ? LOAD_AHEAD : 1, rc = load_gpu_here(l->gpu), k = 0;
+	int ahead = l->level == 100 ? TRAFFIC_AHEAD : 1, rc = traffic_gpu_here(l->gpu), k = 0;
 	uint64_t t0 = mono_ns(), t;
-	long n[LOAD_AHEAD] = { 0 };
+	long n[TRAFFIC_AHEAD] = { 0 };
 
 	for (int i = 0; !rc && i < ahead; i++)
-		rc = (n[i] = load_gpu_piece(l->gpu, i)) < 0 ? (int)n[i] : 0;
+		rc = (n[i] = traffic_gpu_piece(l->gpu, i)) < 0 ? (int)n[i] : 0;
 	while (!rc) {
 		if ((rc = piece_done(l, k)))
 			break;
@@ -145,7 +145,7 @@ static int work_gpu(struct load *l, struct service *s)
 			break;
 		rest(l, s, t - t0);
 		t0 = mono_ns();
-		rc = (n[k] = load_gpu_piece(l->gpu, k)) < 0 ? (int)n[k] : 0;
+		rc = (n[k] = traffic_gpu_piece(l->gpu, k)) < 0 ? (int)n[k] : 0;
 		k = (k + 1) % ahead;
 	}
 	for (int i = 0; !rc && i < ahead; i++)
@@ -154,9 +154,9 @@ static int work_gpu(struct load *l, struct service *s)
 	return rc;
 }
 
-static void load_serve(struct service *s, void *arg)
+static void traffic_serve(struct service *s, void *arg)
 {
-	struct load *l = arg;
+	struct traffic *l = arg;
 
 	l->begin_ns = mono_ns();
 	if (l->gpu) {
@@ -172,43 +172,43 @@ static void load_serve(struct service *s, void *arg)
 
 /* ---- around a probe ---- */
 
-static void load_free(struct load *l)
+static void traffic_free(struct traffic *l)
 {
 	if (l->gpu)
-		load_gpu_close(l->gpu);
+		traffic_gpu_close(l->gpu);
 	free(l->src);
 	free(l->dst);
 	free(l);
 }
 
-static int load_begin(const struct point *pt, void **state)
+static int traffic_begin(const struct point *pt, void **state)
 {
-	struct load *l;
+	struct traffic *l;
 	int kind = kind_of(pt), g = device_of(pt), rc = 0;
 
 	*state = NULL;
-	if (kind == LOAD_NONE)
+	if (kind == TRAFFIC_NONE)
 		return 0;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return fs_fail(ENOMEM, "no memory for the load");
 	l->kind = kind;
 	l->level = (int)fs_num(pt, "load_level");
-	if (kind == LOAD_HOST) {
-		l->src = aligned_alloc(4096, LOAD_PIECE);
-		l->dst = aligned_alloc(4096, LOAD_PIECE);
+	if (kind == TRAFFIC_HOST) {
+		l->src = aligned_alloc(4096, TRAFFIC_PIECE);
+		l->dst = aligned_alloc(4096, TRAFFIC_PIECE);
 		if (!l->src || !l->dst)
 			rc = fs_fail(ENOMEM, "no memory for the load");
 		else
-			memset(l->src, 0x5a, LOAD_PIECE), memset(l->dst, 0, LOAD_PIECE);
+			memset(l->src, 0x5a, TRAFFIC_PIECE), memset(l->dst, 0, TRAFFIC_PIECE);
 	} else {
-		rc = load_gpu_open(&l->gpu, kind, g, kind == LOAD_PEER ? other_of(suite_machine(), g) : -1);
+		rc = traffic_gpu_open(&l->gpu, kind, g, kind == TRAFFIC_PEER ? other_of(suite_machine(), g) : -1);
 	}
 	if (!rc)
-		rc = service_start(&l->service, "load", own_cpu(), load_serve, l, PATIENCE_S);
+		rc = service_start(&l->service, "load", own_cpu(), traffic_serve, l, PATIENCE_S);
 	if (rc) {
 		if (!l->service)
-			load_free(l);
+			traffic_free(l);
 		return rc;
 	}
 	*state = l;
@@ -229,7 +229,7 @@ static void flag_all(struct rows *out, const char *why)
 }
 
 /* Its own rate stands beside the victim's rows. */
-static int load_row(const struct load *l, struct rows *out)
+static int traffic_row(const struct traffic *l, struct rows *out)
 {
 	double ns = (double)(l->end_ns - l->begin_ns), busy = (double)l->busy_ns / ns, want = l->level / 100.0;
 	struct row *r = rows_add(out);
@@ -239,8 +239,8 @@ static int load_row(const struct load *l, struct rows *out)
 		return fs_fail(ENOMEM, "no memory for rows");
 	snprintf(r->metric, sizeof(r->metric), "load_rate");
 	snprintf(r->unit, sizeof(r->unit), "GB/s");
-	snprintf(r->link, sizeof(r->link), "%s", l->kind == LOAD_HOST ? "host" : l->kind == LOAD_HBM ? "local" :
-		 l->kind == LOAD_PEER ? "nvlink" : "pcie");
+	snprintf(r->link, sizeof(r->link), "%s", l->kind == TRAFFIC_HOST ? "host" : l->kind == TRAFFIC_HBM ? "local" :
+		 l->kind == TRAFFIC_PEER ? "nvlink" : "pcie");
 	summary_one(&r->s, (double)l->bytes / ns);
 	r->s.n = l->pieces;
 	if (busy < SHARE_MIN * want) {
@@ -251,9 +251,9 @@ static int load_row(const struct load *l, struct rows *out)
 	return 0;
 }
 
-static int load_end(void *state, struct rows *out)
+static int traffic_end(void *state, struct rows *out)
 {
-	struct load *l = state;
+	struct traffic *l = state;
 	int rc;
 
 	if (!l)
@@ -264,16 +264,16 @@ static int load_end(void *state, struct rows *out)
 	if (l->error)
 		rc = fs_fail(-l->error, "the load ended: %s", l->reason);
 	else
-		rc = load_row(l, out);
-	load_free(l);
+		rc = traffic_row(l, out);
+	traffic_free(l);
 	return rc;
 }
 
-static const char *const load_reads[] = { "load", "load_level", NULL };
+static const char *const traffic_reads[] = { "load", "load_level", NULL };
 
-const struct probe_beside load_beside = {
-	.reads = load_reads,
-	.check = load_check,
-	.begin = load_begin,
-	.end = load_end,
+const struct probe_beside traffic_beside = {
+	.reads = traffic_reads,
+	.check = traffic_check,
+	.begin = traffic_begin,
+	.end = traffic_end,
 };

@@ -11,7 +11,7 @@
 
 #include "harness/clock.h"
 #include "harness/pin.h"
-#include "stages/load/load.h"
+#include "stages/traffic/traffic.h"
 #include "stages/suite.h"
 #include <errno.h>
 

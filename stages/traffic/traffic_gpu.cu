@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of a load: a piece is read, written or copied by a few blocks and is over. */
 extern "C" {
-#include "stages/load/load.h"
+#include "stages/traffic/traffic.h"
 #include "stages/place/gpu.h"
 }
 #include <cuda_runtime.h>
@@ -10,9 +10,9 @@ enum { THREADS = 512, AHEAD = 8 };
 
 /* Loads are volatile: what is read and not used would be left out. */
 template <int KIND>
-__global__ void __launch_bounds__(THREADS) load_kernel(uint4 *dst, const uint4 *src)
+__global__ void __launch_bounds__(THREADS) traffic_kernel(uint4 *dst, const uint4 *src)
 {
-	const uint32_t n = LOAD_PIECE / sizeof(uint4), step = LOAD_BLOCKS * THREADS;
+	const uint32_t n = TRAFFIC_PIECE / sizeof(uint4), step = TRAFFIC_BLOCKS * THREADS;
 
 	for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += step * AHEAD) {
 		uint4 v[AHEAD];
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(THREADS) load_kernel(uint4 *dst, const uint4 *
 			uint32_t at = i + (uint32_t)k * step;
 
 			v[k] = make_uint4(at, at, at, at);
-			if (KIND != LOAD_SM_WRITE && at < n)
+			if (KIND != TRAFFIC_SM_WRITE && at < n)
 				asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
 					     : "=r"(v[k].x), "=r"(v[k].y), "=r"(v[k].z), "=r"(v[k].w) : "l"(src + at));
 		}
@@ -30,17 +30,17 @@ __global__ void __launch_bounds__(THREADS) load_kernel(uint4 *dst, const uint4 *
 		for (int k = 0; k < AHEAD; k++) {
 			uint32_t at = i + (uint32_t)k * step;
 
-			if (KIND != LOAD_SM_READ && at < n)
+			if (KIND != TRAFFIC_SM_READ && at < n)
 				dst[at] = v[k];
 		}
 	}
 }
 
-int load_gpu_kernel(int kind, void *dst, const void *src, void *stream)
+int traffic_gpu_kernel(int kind, void *dst, const void *src, void *stream)
 {
-	const void *fn = kind == LOAD_SM_READ ? (const void *)load_kernel<LOAD_SM_READ> :
-			 kind == LOAD_SM_WRITE ? (const void *)load_kernel<LOAD_SM_WRITE> : (const void *)load_kernel<LOAD_HBM>;
+	const void *fn = kind == TRAFFIC_SM_READ ? (const void *)traffic_kernel<TRAFFIC_SM_READ> :
+			 kind == TRAFFIC_SM_WRITE ? (const void *)traffic_kernel<TRAFFIC_SM_WRITE> : (const void *)traffic_kernel<TRAFFIC_HBM>;
 	void *args[] = { &dst, &src };
 
-	return gpu_error(cudaLaunchKernel(fn, dim3(LOAD_BLOCKS), dim3(THREADS), args, 0, (cudaStream_t)stream), "a kernel of the load");
+	return gpu_error(cudaLaunchKernel(fn, dim3(TRAFFIC_BLOCKS), dim3(THREADS), args, 0, (cudaStream_t)stream), "a kernel of the load");
 }
