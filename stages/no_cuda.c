@@ -13,7 +13,9 @@
 #include "stages/issuer/issuer.h"
 #include "stages/load/load.h"
 #include "stages/nic/nic.h"
+#include "stages/place/pages.h"
 #include "stages/place/place.h"
+#include "stages/translation/chase.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -42,6 +44,9 @@ void cuda_free(struct buf *b) { (void)b; }
 int cuda_copy(void *dst, const void *src, size_t bytes) { (void)dst; (void)src; (void)bytes; return absent(); }
 int cuda_set(const struct buf *b, int byte) { (void)b; (void)byte; return absent(); }
 void cuda_inject(enum cuda_injection what) { (void)what; }
+int cuda_free_bytes(int device, uint64_t *bytes) { (void)device; *bytes = 0; return absent(); }
+int pages_pin(const struct pages *g) { (void)g; return absent(); }
+void pages_unpin(const struct pages *g) { (void)g; }
 
 int issuer_gpu_load(struct issue_choice c, int device) { (void)c; (void)device; return absent(); }
 int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
@@ -92,3 +97,6 @@ long load_gpu_piece(struct load_gpu *l, int k) { (void)l; (void)k; return absent
 int load_gpu_done(struct load_gpu *l, int k) { (void)l; (void)k; return absent(); }
 int load_gpu_here(struct load_gpu *l) { (void)l; return absent(); }
 void load_gpu_close(struct load_gpu *l) { (void)l; }
+
+int chase_gpu_lay(const struct lay *l, int owner, double patience_s) { (void)l; (void)owner; (void)patience_s; return absent(); }
+int chase_gpu_run(const struct chase *c, int device, double patience_s) { (void)c; (void)device; (void)patience_s; return absent(); }

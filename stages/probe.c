@@ -5,8 +5,8 @@
 #include "stages/path.h"
 #include <stddef.h>
 
-extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet;
+extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet, probe_tlb;
 
-const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, NULL };
+const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, &probe_tlb, NULL };
 
 const struct probe_beside *const fs_beside = &load_beside;

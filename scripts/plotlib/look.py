@@ -40,7 +40,7 @@ ORIGIN = {o.name: o for o in ORIGINS}
 FLAGGED = '#d00000'
 
 # Units of variables that have one (stages/vars.c).
-VARIABLE_UNIT = {'size': 'B', 'segment': 'B', 'plant': 'ns', 'untold': 'ns'}
+VARIABLE_UNIT = {'size': 'B', 'set': 'B', 'segment': 'B', 'plant': 'ns', 'untold': 'ns'}
 
 # Marks that are read on another clock than the issuer's.
 NIC_MARKS = ('seen', 'started', 'fetched', 'translated', 'read', 'written', 'completed')

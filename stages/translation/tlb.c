@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe `tlb`: what the number of pages costs a dependent load. One point climbs a
+ * whole ladder in one piece of memory (ladder.h), since what is compared has to lie
+ * in the same place; its rows are the rungs, the knees that follow pages, with reach
+ * and cost of a miss, and the knees that don't.
+ */
+#include "harness/clock.h"
+#include "harness/err.h"
+#include "harness/pin.h"
+#include "harness/probe.h"
+#include "stages/path.h"
+#include "stages/place/pages.h"
+#include "stages/suite.h"
+#include "stages/translation/chase.h"
+#include "stages/translation/ladder.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_S 60.0
+#define SEED 0x5f1e57a6u
+/* Lines of a rung that are written: more than any cache holds, so that those that are
+ * chased first have left it again. */
+#define LAID_MAX (8ull << 20)
+/* A warm pass over all lines, or where that would take too long over a part: then no
+ * cache keeps anything until the cycle comes round, warm or not. */
+#define WARM_WHOLE (512ull << 10)
+#define WARM_PART (64ull << 10)
+#define WARM_LEAST 4096ull
+enum { STEPS_CPU = 4096, STEPS_GPU = 1024, PAGES_LEAST = 4 * RUNG_LEAST };
+#define SET_AUTO_HOST (1ull << 30)
+#define GPU_SPARE (256ull << 20) /* of a GPU's memory, for what the probe needs besides */
+
+struct tlb_conf {
+	int device;          /* the issuer's GPU, -1: a CPU */
+	int owner;           /* place of the memory */
+	int cpu, gettime;
+	uint64_t bytes;      /* 0: as much as is free, less an eighth */
+	uint32_t page_shift, line_shift;
+};
+
+static int no(int code, char *why, size_t len, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static int no(int code, char *why, size_t len, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, len, fmt, ap);
+	va_end(ap);
+	return -code;
+}
+
+#define MIB(bytes) ((unsigned long long)(bytes) >> 20)
+
+/* ---- what a point asks for ---- */
+
+static int resolve_owner(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
+{
+	int mem = fs_word(pt, "mem"), g = c->device;
+
+	c->owner = mem == PW_HOST || g < 0 ? PLACE_HOST : g;
+	if (g < 0)
+		return mem == PW_GPU || mem == PW_PEER ?
+		       no(EINVAL, why, len, "mem=%s with issuer=cpu: a CPU can't reach GPU memory; legal: auto, host",
+			  mem == PW_GPU ? "gpu" : "peer") : 0;
+	if (!m->ngpus)
+		return no(ENODEV, why, len, "issuer=gpu needs a GPU: %s; without one: issuer=cpu",
+			  m->gpu_reason[0] ? m->gpu_reason : "none found");
+	if (g >= m->ngpus)
+		return no(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	if (mem != PW_PEER)
+		return 0;
+	for (c->owner = 0; c->owner < m->ngpus; c->owner++)
+		if (c->owner != g && m->gpu[g].peers >> c->owner & 1 && m->gpu[c->owner].peers >> g & 1)
+			return 0;
+	return no(ENODEV, why, len, "mem=peer needs a second GPU that both reach; legal here: auto, host, gpu");
+}
+
+/* Not more than there is: said before anything is allocated. */
+static int resolve_set(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
+{
+	uint64_t least = (uint64_t)PAGES_LEAST << c->page_shift, room;
+
+	c->bytes = fs_is(pt, "set", "auto") ? 0 : (uint64_t)fs_num(pt, "set") >> c->page_shift << c->page_shift;
+	if (c->bytes && c->bytes < least)
+		return no(EINVAL, why, len, "set=%lld in pages of %llu KiB: a ladder needs %d; legal: set=%llu..", (long long)fs_num(pt, "set"),
+			  1ull << c->page_shift >> 10, PAGES_LEAST, (unsigned long long)least);
+	if (c->owner != PLACE_HOST) {
+		room = m->gpu[c->owner].bytes;
+		if (c->bytes > room)
+			return no(ENODEV, why, len, "set=%llu MiB: GPU %d has %llu MiB", MIB(c->bytes), c->owner, MIB(room));
+		return 0;
+	}
+	room = host_free_bytes();
+	if (!c->bytes) {
+		c->bytes = room && room / 2 < SET_AUTO_HOST ? room / 2 >> c->page_shift << c->page_shift : SET_AUTO_HOST;
+		if (c->bytes < least)
+			return no(ENODEV, why, len, "%llu MiB of host memory are free: too little for a ladder", MIB(room));
+	}
+	if (room && c->bytes > room)
+		return no(ENODEV, why, len, "set=%llu MiB: %llu MiB of host memory are free", MIB(c->bytes), MIB(room));
+	return 0;
+}
+
+static int tlb_resolve(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
+{
+	int huge = fs_is(pt, "host_page", "2m"), n = pin_cpus(), k = 0, rc;
+
+	memset(c, 0, sizeof(*c));
+	c->device = fs_is(pt, "issuer", "gpu") ? (int)fs_num(pt, "gpu") : -1;
+	if (c->device >= 0 && !fs_is(pt, "host_page", "auto") && (fs_is(pt, "mem", "auto") || fs_is(pt, "mem", "gpu") || fs_is(pt, "mem", "peer")))
+		return no(EINVAL, why, len, "host_page=%s: the memory is a GPU's; legal: host_page=auto, or mem=host", huge ? "2m" : "4k");
+	if ((rc = resolve_owner(pt, m, c, why, len)))
+		return rc;
+	c->line_shift = c->device >= 0 ? 7 : 6; /* a line of an H200's L2, of a CPU's caches */
+	c->page_shift = c->owner != PLACE_HOST || huge ? 21 : 12;
+	if (huge && !host_has_huge(why, len))
+		return -ENODEV;
+	if ((rc = resolve_set(pt, m, c, why, len)))
+		return rc;
+	c->cpu = !fs_is(pt, "cpu", "auto") ? (int)fs_num(pt, "cpu") :
+		 pin_cpu_near(c->device >= 0 ? m->gpu[c->device].pci : "", 0, NULL);
+	while (k < n && pin_cpu(k) != c->cpu)
+		k++;
+	return k < n ? 0 : no(ENODEV, why, len, "cpu=%d: this process may not run there", c->cpu);
+}
+
+static int tlb_check(const struct point *pt, const struct machine *m, char *why, size_t len)
+{
+	struct tlb_conf c;
+
+	return tlb_resolve(pt, m, &c, why, len);
+}
+
+/* ---- memory ---- */
+
+struct tlb_mem {
+	const struct tlb_conf *c;
+	struct pages host;
+	struct buf gpu, samples, pairs, end;
+	uint64_t base;
+	int pinned, unsettled, measured;
+	char flag[200]; /* what the rows have to say, "": nothing */
+};
+
+static void tlb_term(struct tlb_mem *m)
+{
+	if (m->pinned)
+		pages_unpin(&m->host);
+	pages_free(&m->host);
+	place_free(&m->gpu);
+	place_free(&m->samples);
+	place_free(&m->pairs);
+	place_free(&m->end);
+}
+
+/* 1: there is none of the pages that were asked for, and m->flag says so. */
+static int host_init(struct tlb_mem *m, struct tlb_conf *c, struct rows *out)
+{
+	int node = pin_node_of_cpu(c->cpu), some, rc;
+
+	if ((rc = pages_reserve(&m->host, c->bytes, 1ull << c->page_shift)) || (rc = pages_populate(&m->host)) ||
+	    (rc = pages_assert_node(&m->host, node, &node)))
+		return rc;
+	rows_found(out, "node", node < 0 ? "not known" : "%d", node);
+	rows_found(out, "huge_pages", "%s", c->page_shift == 12 ? "no" : m->host.hugetlb ? "from the pool" : "transparent");
+	if (!pages_as_asked(&m->host, &some, m->flag, sizeof(m->flag)) && !some)
+		return 1;
+	if (c->device >= 0 && (rc = pages_pin(&m->host)))
+		return rc;
+	m->pinned = c->device >= 0;
+	m->base = (uint64_t)m->host.p;
+	return 0;
+}
+
+static int gpu_init(struct tlb_mem *m, struct tlb_conf *c)
+{
+	uint64_t room;
+	int rc = cuda_free_bytes(c->owner, &room);
+
+	if (rc)
+		return rc;
+	if (!c->bytes)
+		c->bytes = (room - room / 8) >> c->page_shift << c->page_shift;
+	if (c->bytes + GPU_SPARE > room)
+		return fs_fail(ENOMEM, "a working set of %llu MiB, and %llu MiB beside it: GPU %d has %llu MiB free",
+			       MIB(c->bytes), MIB(GPU_SPARE), c->owner, MIB(room));
+	rc = place_alloc(&m->gpu, c->owner, c->bytes, 1ull << c->page_shift, 1);
+	m->base = (uint64_t)m->gpu.p;
+	return rc;
+}
+
+static int tlb_init(struct tlb_mem *m, struct tlb_conf *c, struct rows *out)
+{
+	int near_ = c->device >= 0 ? c->device : PLACE_HOST, pinned = c->device >= 0, rc;
+
+	m->c = c;
+	if (pinned && (rc = cuda_use(c->device, c->owner == c->device ? -1 : c->owner)))
+		return rc;
+	if ((rc = place_alloc(&m->samples, near_, CHASES * 8, 4096, pinned)) ||
+	    (rc = place_alloc(&m->pairs, near_, 2 * sizeof(struct clock_pair), 64, pinned)) ||
+	    (rc = place_alloc(&m->end, near_, 16, 64, pinned)))
+		return rc;
+	return c->owner == PLACE_HOST ? host_init(m, c, out) : gpu_init(m, c);
+}
+
+/* ---- one arm at one rung ---- */
+
+static int lay(const struct tlb_mem *m, const struct lay *l)
+{
+	if (m->c->device >= 0)
+		return chase_gpu_lay(l, m->c->owner == PLACE_HOST ? m->c->device : m->c->owner, PATIENCE_S);
+	for (uint64_t k = 0; k < l->laid; k++)
+		lay_line(l, k);
+	return 0;
+}
+
+static int take(struct tlb_mem *m, const struct chase *c, uint64_t should, double *ns)
+{
+	uint64_t x[CHASES], end[2];
+	struct clock_pair p[2];
+	double rate;
+	int rc;
+
+	if ((rc = place_read(&m->samples, 0, x, sizeof(x))) || (rc = place_read(&m->pairs, 0, p, sizeof(p))) ||
+	    (rc = place_read(&m->end, 0, end, sizeof(end))))
+		return rc;
+	if (end[0] != should)
+		return fs_fail(EIO, "the chase came to another line than the cycle has there: the memory was changed");
+	rate = m->c->device >= 0 ? (double)(p[1].wall - p[0].wall) / (double)(p[1].ticks - p[0].ticks) :
+	       c->gettime ? 1 : 1 / suite_cpu_clock()->ticks_per_ns;
+	for (int i = 0; i < CHASES; i++)
+		ns[i] = (double)x[i] * rate / c->steps;
+	m->unsettled |= end[1] != 0;
+	return 0;
+}
+
+static int tlb_measure(void *ctx, enum arm arm, uint64_t lines, double *ns)
+{
+	struct tlb_mem *m = ctx;
+	const struct tlb_conf *c = m->c;
+	struct lay l = {
+		.base = m->base, .lines = lines, .laid = lines < LAID_MAX ? lines : LAID_MAX, .seed = SEED,
+		.page_shift = c->page_shift, .line_shift = c->line_shift, .half_bits = lay_bits(lines),
+		.share_shift = arm == ARM_ONE ? 0 : arm == ARM_FOUR ? 2 : c->page_shift - c->line_shift,
+	};
+	struct chase h = {
+		.chases = CHASES, .steps = c->device >= 0 ? STEPS_GPU : STEPS_CPU, .gettime = c->gettime,
+		.settle = c->device >= 0 && !m->measured, .samples = (uint64_t *)m->samples.p,
+		.pairs = (struct clock_pair *)m->pairs.p, .end = (uint64_t *)m->end.p,
+	};
+	int rc = lay(m, &l);
+
+	if (rc)
+		return rc;
+	h.start = lay_kth(&l, 0);
+	h.warm = lines > WARM_WHOLE ? WARM_PART : lines > WARM_LEAST ? (lines + CHASE_UNROLL - 1) / CHASE_UNROLL * CHASE_UNROLL : WARM_LEAST;
+	if (c->device >= 0)
+		rc = chase_gpu_run(&h, c->device, PATIENCE_S);
+	else
+		chase_run(&h);
+	m->measured = 1;
+	return rc ? rc : take(m, &h, lay_kth(&l, (h.warm + (uint64_t)h.chases * h.steps) % lines), ns);
+}
+
+/* ---- rows ---- */
+
+static struct row *tlb_row(struct rows *out, const struct tlb_mem *m, const char *metric, const char *unit)
+{
+	struct row *r = rows_add(out);
+
+	if (!r)
+		return NULL;
+	strcpy(r->stage, "translation");
+	snprintf(r->link, sizeof(r->link), "%s", link_name(m->c->device >= 0 ? m->c->device : PLACE_HOST, m->c->owner));
+	snprintf(r->metric, sizeof(r->metric), "%s", metric);
+	snprintf(r->unit, sizeof(r->unit), "%s", unit);
+	if (*m->flag) {
+		r->status = FS_FLAGGED;
+		strcpy(r->reason_code, "page-size");
+		snprintf(r->reason, sizeof(r->reason), "%s", m->flag);
+	} else if (m->unsettled) {
+		unsettled_flag(r);
+	}
+	return r;
+}
+
+static int rung_rows(const struct ladder *l, const struct tlb_mem *m, struct rows *out)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct rung *g = &l->rung[i];
+		struct row *r = tlb_row(out, m, "latency", "ns");
+		int rc = r ? summary_of(g->ns, CHASES, 1, &r->s) : -ENOMEM;
+
+		if (rc)
+			return rc;
+		snprintf(r->interval, sizeof(r->interval), "%s-%llu-%llu", arm_names[g->arm], (unsigned long long)g->lines,
+			 (unsigned long long)g->pages);
+	}
+	return 0;
+}
+
+/* Says more of a row than its numbers do; a flag that stands there stays. */
+static void remark(struct row *r, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void remark(struct row *r, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (r->status != FS_OK)
+		return;
+	snprintf(r->reason_code, sizeof(r->reason_code), "%s", code);
+	va_start(ap, fmt);
+	vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
+	va_end(ap);
+}
+
+static void span(struct row *r, const char *name, int k, double mid, double lo, double hi)
+{
+	summary_one(&r->s, mid);
+	r->s.ci_lo = lo;
+	r->s.ci_hi = hi;
+	snprintf(r->interval, sizeof(r->interval), "%s-%d", name, k);
+}
+
+static int knee_rows(const struct ladder *l, const struct tlb_mem *m, struct rows *out)
+{
+	uint64_t most = (m->c->bytes >> m->c->page_shift) < PAGES_MAX ? m->c->bytes >> m->c->page_shift : PAGES_MAX;
+	int n, ours = 0, others = 0;
+	struct knee k[KNEES_MAX];
+	struct row *r;
+
+	n = ladder_knees(l, k);
+	for (int i = 0; i < n; i++) {
+		int page = k[i].follows == FOLLOWS_PAGES;
+		double lo = (double)(k[i].pages_lo << m->c->page_shift), hi = (double)(k[i].pages_hi << m->c->page_shift);
+
+		if (!(r = tlb_row(out, m, page ? "reach" : "other_knee", "B")))
+			return -ENOMEM;
+		span(r, page ? "knee" : "other", page ? ++ours : ++others, (lo + hi) / 2, lo, hi);
+		if (!page)
+			remark(r, k[i].follows == FOLLOWS_LINES ? "follows-lines" : "unconfirmed", k[i].follows == FOLLOWS_LINES ?
+			       "no translation cache's: with four lines a page it stands at the same number of lines, %llu to %llu" :
+			       "no translation cache's for sure: with four lines a page it isn't seen again (%llu to %llu pages)",
+			       (unsigned long long)k[i].lines_lo, (unsigned long long)k[i].lines_hi);
+		if (!page)
+			continue;
+		if (!(r = tlb_row(out, m, "miss", "ns")))
+			return -ENOMEM;
+		span(r, "knee", ours, k[i].miss_ns, k[i].miss_lo, k[i].miss_hi);
+		if (k[i].open)
+			remark(r, "still-rising", "a lower bound: latency still rises where the ladder ends");
+	}
+	if (ours)
+		return 0;
+	if (!(r = tlb_row(out, m, "reach", "B")))
+		return -ENOMEM;
+	remark(r, "none-found", "none found: no knee follows pages between %d and %llu pages of %llu KiB", RUNG_LEAST,
+	       (unsigned long long)most, 1ull << m->c->page_shift >> 10);
+	return 0;
+}
+
+/* ---- the probe ---- */
+
+static int skip(struct rows *out, const struct tlb_mem *m)
+{
+	struct row *r = rows_add(out);
+
+	if (!r)
+		return -ENOMEM;
+	r->status = FS_SKIPPED;
+	strcpy(r->reason_code, "page-size");
+	snprintf(r->reason, sizeof(r->reason), "%s", m->flag);
+	return 0;
+}
+
+static int tlb_run(const struct point *pt, struct rows *out)
+{
+	struct ladder l;
+	struct tlb_conf c;
+	struct tlb_mem m;
+	char why[256];
+	int rc = tlb_resolve(pt, suite_machine(), &c, why, sizeof(why));
+
+	if (rc)
+		return fs_fail(-rc, "%s", why);
+	memset(&m, 0, sizeof(m));
+	memset(&l, 0, sizeof(l));
+	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
+	if ((rc = pin_self(c.cpu)))
+		return rc;
+	rc = tlb_init(&m, &c, out);
+	if (rc == 1)
+		rc = skip(out, &m);
+	else if (!rc) {
+		rows_found(out, "set", "%llu", (unsigned long long)c.bytes);
+		rows_found(out, "page", "%llu", 1ull << c.page_shift);
+		rows_found(out, "line", "%u", 1u << c.line_shift);
+		l.bytes = c.bytes;
+		l.page_shift = c.page_shift;
+		l.line_shift = c.line_shift;
+		rc = ladder_climb(&l, tlb_measure, &m);
+		rc = rc ? rc : rung_rows(&l, &m, out);
+		rc = rc ? rc : knee_rows(&l, &m, out);
+	}
+	ladder_term(&l);
+	if (rc != -EBUSY) /* a kernel that didn't end may still use it */
+		tlb_term(&m);
+	return rc;
+}
+
+static double tlb_patience(const struct point *pt)
+{
+	(void)pt;
+	return 300;
+}
+
+static const char *const tlb_reads[] = { "issuer", "gpu", "mem", "set", "host_page", "cpu", NULL };
+
+const struct probe probe_tlb = {
+	.name = "tlb",
+	.help = "dependent loads against the pages and the lines that they touch: reach and miss of translation caches",
+	.reads = tlb_reads,
+	.check = tlb_check,
+	.run = tlb_run,
+	.patience_s = tlb_patience,
+};
