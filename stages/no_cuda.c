@@ -16,6 +16,7 @@
 #include "stages/place/pages.h"
 #include "stages/place/place.h"
 #include "stages/translation/chase.h"
+#include "stages/translation/register.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -100,3 +101,9 @@ void load_gpu_close(struct load_gpu *l) { (void)l; }
 
 int chase_gpu_lay(const struct lay *l, int owner, double patience_s) { (void)l; (void)owner; (void)patience_s; return absent(); }
 int chase_gpu_run(const struct chase *c, int device, double patience_s) { (void)c; (void)device; (void)patience_s; return absent(); }
+
+static int mech_absent(struct reg *r) { (void)r; return absent(); }
+static void mech_nothing(struct reg *r) { (void)r; }
+#define MECH_ABSENT { mech_absent, mech_absent, mech_absent, mech_absent, mech_nothing }
+const struct mech_ops mech_cuda_malloc = MECH_ABSENT, mech_cu_mem = MECH_ABSENT, mech_host_alloc = MECH_ABSENT,
+		      mech_host_register = MECH_ABSENT, mech_dma_buf = MECH_ABSENT;

@@ -37,7 +37,7 @@ struct tlb_conf {
 	int device;          /* the issuer's GPU, -1: a CPU */
 	int owner;           /* place of the memory */
 	int cpu, gettime;
-	uint64_t bytes;      /* 0: as much as is free, less an eighth */
+	uint64_t bytes;      /* whole pages; 0: as much of a GPU as is free, less an eighth */
 	uint32_t page_shift, line_shift;
 };
 
@@ -82,9 +82,10 @@ static int resolve_owner(const struct point *pt, const struct machine *m, struct
 static int resolve_set(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
 {
 	uint64_t least = (uint64_t)PAGES_LEAST << c->page_shift, room;
+	int asked = !fs_is(pt, "set", "auto");
 
-	c->bytes = fs_is(pt, "set", "auto") ? 0 : (uint64_t)fs_num(pt, "set") >> c->page_shift << c->page_shift;
-	if (c->bytes && c->bytes < least)
+	c->bytes = asked ? (uint64_t)fs_num(pt, "set") >> c->page_shift << c->page_shift : 0;
+	if (asked && c->bytes < least)
 		return no(EINVAL, why, len, "set=%lld in pages of %llu KiB: a ladder needs %d; legal: set=%llu..", (long long)fs_num(pt, "set"),
 			  1ull << c->page_shift >> 10, PAGES_LEAST, (unsigned long long)least);
 	if (c->owner != PLACE_HOST) {
@@ -324,36 +325,54 @@ static void span(struct row *r, const char *name, int k, double mid, double lo, 
 	snprintf(r->interval, sizeof(r->interval), "%s-%d", name, k);
 }
 
+/* A knee that follows pages: how far the cache reaches, and what missing it costs. */
+static int ours(const struct knee *k, int number, const struct tlb_mem *m, struct rows *out)
+{
+	double page = (double)(1ull << m->c->page_shift), lo = (double)k->pages_lo, hi = (double)k->pages_hi;
+	struct row *r = tlb_row(out, m, "reach", "B");
+
+	if (!r)
+		return -ENOMEM;
+	span(r, "knee", number, (lo + hi) / 2 * page, lo * page, hi * page);
+	if (!(r = tlb_row(out, m, "reach_pages", "count")))
+		return -ENOMEM;
+	span(r, "knee", number, (lo + hi) / 2, lo, hi);
+	if (!(r = tlb_row(out, m, "miss", "ns")))
+		return -ENOMEM;
+	span(r, "knee", number, k->miss_ns, k->miss_lo, k->miss_hi);
+	if (k->open)
+		remark(r, "still-rising", "a lower bound: latency still rises where the ladder ends");
+	return 0;
+}
+
+/* One that doesn't, in pages all the same. */
+static int other(const struct knee *k, int number, const struct tlb_mem *m, struct rows *out)
+{
+	struct row *r = tlb_row(out, m, "other_knee", "count");
+
+	if (!r)
+		return -ENOMEM;
+	span(r, "other", number, (double)(k->pages_lo + k->pages_hi) / 2, (double)k->pages_lo, (double)k->pages_hi);
+	if (k->follows == FOLLOWS_LINES)
+		remark(r, "follows-lines", "no translation cache's: with four lines a page it stands at the same number of lines, %llu to %llu",
+		       (unsigned long long)k->lines_lo, (unsigned long long)k->lines_hi);
+	else
+		remark(r, "unconfirmed", "no translation cache's for sure: with four lines a page it isn't seen again");
+	return 0;
+}
+
 static int knee_rows(const struct ladder *l, const struct tlb_mem *m, struct rows *out)
 {
 	uint64_t most = (m->c->bytes >> m->c->page_shift) < PAGES_MAX ? m->c->bytes >> m->c->page_shift : PAGES_MAX;
-	int n, ours = 0, others = 0;
+	int n, mine = 0, rest = 0, rc = 0;
 	struct knee k[KNEES_MAX];
 	struct row *r;
 
 	n = ladder_knees(l, k);
-	for (int i = 0; i < n; i++) {
-		int page = k[i].follows == FOLLOWS_PAGES;
-		double lo = (double)(k[i].pages_lo << m->c->page_shift), hi = (double)(k[i].pages_hi << m->c->page_shift);
-
-		if (!(r = tlb_row(out, m, page ? "reach" : "other_knee", "B")))
-			return -ENOMEM;
-		span(r, page ? "knee" : "other", page ? ++ours : ++others, (lo + hi) / 2, lo, hi);
-		if (!page)
-			remark(r, k[i].follows == FOLLOWS_LINES ? "follows-lines" : "unconfirmed", k[i].follows == FOLLOWS_LINES ?
-			       "no translation cache's: with four lines a page it stands at the same number of lines, %llu to %llu" :
-			       "no translation cache's for sure: with four lines a page it isn't seen again (%llu to %llu pages)",
-			       (unsigned long long)k[i].lines_lo, (unsigned long long)k[i].lines_hi);
-		if (!page)
-			continue;
-		if (!(r = tlb_row(out, m, "miss", "ns")))
-			return -ENOMEM;
-		span(r, "knee", ours, k[i].miss_ns, k[i].miss_lo, k[i].miss_hi);
-		if (k[i].open)
-			remark(r, "still-rising", "a lower bound: latency still rises where the ladder ends");
-	}
-	if (ours)
-		return 0;
+	for (int i = 0; i < n && !rc; i++)
+		rc = k[i].follows == FOLLOWS_PAGES ? ours(&k[i], ++mine, m, out) : other(&k[i], ++rest, m, out);
+	if (rc || mine)
+		return rc;
 	if (!(r = tlb_row(out, m, "reach", "B")))
 		return -ENOMEM;
 	remark(r, "none-found", "none found: no knee follows pages between %d and %llu pages of %llu KiB", RUNG_LEAST,
