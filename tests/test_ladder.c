@@ -31,7 +31,9 @@ struct planted {
 	double cache_ns;
 	uint64_t far_;         /* lines beyond which those far apart cost more */
 	double far_ns;
-	uint64_t burst;        /* lines of a rung that was disturbed */
+	uint64_t burst;        /* lines of a rung that was disturbed, all samples alike */
+	int uneven;            /* so many samples of each rung's first attempt were disturbed */
+	uint64_t last;         /* lines and arm of the last attempt */
 	uint64_t rnd, fail_at, calls;
 };
 
@@ -48,8 +50,11 @@ static int latency(void *ctx, enum arm arm, uint64_t lines, double *ns)
 	struct planted *p = ctx;
 	uint64_t pages = (lines + (1ull << arm_share_shift(p->l, arm)) - 1) >> arm_share_shift(p->l, arm);
 
+	int again = p->last == lines * ARMS + arm;
+
 	if (p->fail_at && ++p->calls == p->fail_at)
 		return -EIO;
+	p->last = lines * ARMS + arm;
 	for (int i = 0; i < CHASES; i++) {
 		ns[i] = p->base_ns;
 		for (int k = p->ramp; k < 2; k++)
@@ -59,7 +64,7 @@ static int latency(void *ctx, enum arm arm, uint64_t lines, double *ns)
 		ns[i] += p->cache && lines > p->cache ? p->cache_ns : 0;
 		ns[i] += p->far_ && arm != ARM_PACKED && lines > p->far_ ? p->far_ns : 0;
 		ns[i] *= 1 + p->noise * (uniform(p) - 0.5);
-		if (p->burst == lines)
+		if (p->burst == lines || (!again && i < p->uneven))
 			ns[i] *= 10;
 	}
 	return 0;
@@ -217,6 +222,41 @@ static void test_still_rising(void **state)
 	ladder_term(&l);
 }
 
+/* A disturbed rung is measured again, one that is merely slow isn't. */
+static void test_again(void **state)
+{
+	struct planted p = flat;
+	struct knee k[KNEES_MAX];
+	struct ladder l;
+	size_t n, beside = 0;
+
+	(void)state;
+	p.reach[0] = 96;
+	p.miss_ns[0] = 30;
+	p.uneven = 10;
+	assert_int_equal(climb(p, &l, k), 1);
+	assert_true(k[0].pages_lo <= 96 && 96 < k[0].pages_hi);
+	for (size_t i = 0; i < l.n; i++) {
+		uint64_t lines = l.rung[i].lines;
+
+		/* packed lines beyond the other arms are measured once */
+		if (!ladder_find(&l, ARM_ONE, lines) && !ladder_find(&l, ARM_FOUR, lines))
+			continue;
+		assert_true(l.rung[i].mid < 140);
+		beside++;
+	}
+	assert_true(beside > 100 && beside < l.n);
+	assert_int_equal(l.again, beside);
+	n = l.n;
+	ladder_term(&l);
+	p.uneven = 0;
+	p.burst = 640;
+	climb(p, &l, k);
+	assert_int_equal(l.n, n);
+	assert_int_equal(l.again, 0);
+	ladder_term(&l);
+}
+
 static void test_rungs(void **state)
 {
 	struct planted p = flat;
@@ -265,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_both_knees),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_still_rising),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_rungs),
 		cmocka_unit_test(test_an_error_ends_it),
 	};

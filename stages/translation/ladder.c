@@ -34,9 +34,19 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int rung_add(struct ladder *l, enum arm arm, uint64_t lines, ladder_fn *measure, void *ctx)
+static void interval_of(struct rung *r)
 {
 	double x[CHASES];
+
+	memcpy(x, r->ns, sizeof(x));
+	qsort(x, CHASES, sizeof(*x), by_size);
+	r->lo = x[3];
+	r->hi = x[CHASES - 4];
+	r->mid = quantile_sorted(x, CHASES, 0.5);
+}
+
+static int rung_add(struct ladder *l, enum arm arm, uint64_t lines, int tries, ladder_fn *measure, void *ctx)
+{
 	struct rung *r;
 	int rc;
 
@@ -49,17 +59,18 @@ static int rung_add(struct ladder *l, enum arm arm, uint64_t lines, ladder_fn *m
 		l->cap = cap;
 	}
 	r = &l->rung[l->n];
-	memset(r, 0, sizeof(*r));
-	r->arm = arm;
-	r->lines = lines;
-	r->pages = pages_of(l, arm, lines);
-	if ((rc = measure(ctx, arm, lines, r->ns)))
-		return rc;
-	memcpy(x, r->ns, sizeof(x));
-	qsort(x, CHASES, sizeof(*x), by_size);
-	r->lo = x[3];
-	r->hi = x[CHASES - 4];
-	r->mid = quantile_sorted(x, CHASES, 0.5);
+	for (int i = 0; i < tries; i++) {
+		struct rung try = { .arm = arm, .lines = lines, .pages = pages_of(l, arm, lines) };
+
+		if ((rc = measure(ctx, arm, lines, try.ns)))
+			return rc;
+		interval_of(&try);
+		l->again += i > 0;
+		if (!i || try.hi - try.lo < r->hi - r->lo)
+			*r = try;
+		if (r->hi - r->lo <= RUNG_WIDE * r->mid)
+			break;
+	}
 	l->n++;
 	return 0;
 }
@@ -83,13 +94,11 @@ int ladder_climb(struct ladder *l, ladder_fn *measure, void *ctx)
 
 	for (;;) {
 		uint64_t lines = rung_lines(k);
-		int more = 0;
+		int more = arm_has(l, ARM_ONE, lines) || arm_has(l, ARM_FOUR, lines);
 
 		for (int a = 0; a < ARMS && !rc; a++)
-			if (arm_has(l, (enum arm)a, lines)) {
-				more |= a != ARM_PACKED;
-				rc = rung_add(l, (enum arm)a, lines, measure, ctx);
-			}
+			if (arm_has(l, (enum arm)a, lines))
+				rc = rung_add(l, (enum arm)a, lines, more ? RUNG_TRIES : 1, measure, ctx);
 		if (rc)
 			return rc;
 		if (!arm_has(l, ARM_PACKED, lines))
@@ -100,7 +109,7 @@ int ladder_climb(struct ladder *l, ladder_fn *measure, void *ctx)
 	}
 	/* the whole of it, which need not be a rung */
 	return ladder_find(l, ARM_PACKED, l->bytes >> l->line_shift) ? 0 :
-	       rung_add(l, ARM_PACKED, l->bytes >> l->line_shift, measure, ctx);
+	       rung_add(l, ARM_PACKED, l->bytes >> l->line_shift, 1, measure, ctx);
 }
 
 void ladder_term(struct ladder *l)

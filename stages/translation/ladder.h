@@ -42,6 +42,12 @@ struct rung {
 	double lo, mid, hi;
 };
 
+/* A rung whose interval is wider than this share of its median was disturbed, and is measured
+ * again; of at most so many attempts the narrowest stands, whatever it says. (Not packed
+ * lines that have no other arm beside them: no knee depends on them.) */
+#define RUNG_WIDE 0.25
+enum { RUNG_TRIES = 3 };
+
 /* Fills ns[CHASES]: a load's ns with so many lines in that arm. -errno. */
 typedef int ladder_fn(void *ctx, enum arm arm, uint64_t lines, double *ns);
 
@@ -50,6 +56,7 @@ struct ladder {
 	uint32_t page_shift, line_shift;
 	struct rung *rung;   /* in the order of measuring: by lines, the arms side by side */
 	size_t n, cap;
+	unsigned again;      /* attempts beyond the first */
 };
 
 /* log2 of the lines in a page. */

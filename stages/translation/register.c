@@ -273,6 +273,15 @@ static double reg_patience(const struct point *pt)
 	return 180;
 }
 
+/* Half a second of repetitions at most, or 4 turns of what takes longer: some 0.35 ns a byte
+ * where pages are made. */
+static double reg_guess(const struct point *pt)
+{
+	double once = (double)fs_num(pt, "bytes") * 0.35e-9, all = once * (1 + AGAIN_MOST), least = once * (1 + AGAIN_LEAST);
+
+	return 0.01 + (all < AGAIN_S ? all : least > AGAIN_S ? least : AGAIN_S);
+}
+
 static const char *const reg_reads[] = { "mechanism", "bytes", "host_page", "gpu", "cpu", NULL };
 
 const struct probe probe_register = {
@@ -282,4 +291,5 @@ const struct probe probe_register = {
 	.check = reg_check,
 	.run = reg_run,
 	.patience_s = reg_patience,
+	.guess_s = reg_guess,
 };
