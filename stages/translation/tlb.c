@@ -14,6 +14,7 @@
 #include "stages/suite.h"
 #include "stages/translation/chase.h"
 #include "stages/translation/ladder.h"
+#include "stages/translation/tlb.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,104 +30,8 @@
 #define WARM_WHOLE (512ull << 10)
 #define WARM_PART (64ull << 10)
 #define WARM_LEAST 4096ull
-enum { STEPS_CPU = 4096, STEPS_GPU = 1024, PAGES_LEAST = 4 * RUNG_LEAST };
-#define SET_AUTO_HOST (1ull << 30)
+enum { STEPS_CPU = 4096, STEPS_GPU = 1024 };
 #define GPU_SPARE (256ull << 20) /* of a GPU's memory, for what the probe needs besides */
-
-struct tlb_conf {
-	int device;          /* the issuer's GPU, -1: a CPU */
-	int owner;           /* place of the memory */
-	int cpu, gettime;
-	uint64_t bytes;      /* whole pages; 0: as much of a GPU as is free, less an eighth */
-	uint32_t page_shift, line_shift;
-};
-
-static int no(int code, char *why, size_t len, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-static int no(int code, char *why, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, len, fmt, ap);
-	va_end(ap);
-	return -code;
-}
-
-#define MIB(bytes) ((unsigned long long)(bytes) >> 20)
-
-/* ---- what a point asks for ---- */
-
-static int resolve_owner(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
-{
-	int mem = fs_word(pt, "mem"), g = c->device;
-
-	c->owner = mem == PW_HOST || g < 0 ? PLACE_HOST : g;
-	if (g < 0)
-		return mem == PW_GPU || mem == PW_PEER ?
-		       no(EINVAL, why, len, "mem=%s with issuer=cpu: a CPU can't reach GPU memory; legal: auto, host",
-			  mem == PW_GPU ? "gpu" : "peer") : 0;
-	if (!m->ngpus)
-		return no(ENODEV, why, len, "issuer=gpu needs a GPU: %s; without one: issuer=cpu",
-			  m->gpu_reason[0] ? m->gpu_reason : "none found");
-	if (g >= m->ngpus)
-		return no(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
-	if (mem != PW_PEER)
-		return 0;
-	for (c->owner = 0; c->owner < m->ngpus; c->owner++)
-		if (c->owner != g && m->gpu[g].peers >> c->owner & 1 && m->gpu[c->owner].peers >> g & 1)
-			return 0;
-	return no(ENODEV, why, len, "mem=peer needs a second GPU that both reach; legal here: auto, host, gpu");
-}
-
-/* Not more than there is: said before anything is allocated. */
-static int resolve_set(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
-{
-	uint64_t least = (uint64_t)PAGES_LEAST << c->page_shift, room;
-	int asked = !fs_is(pt, "set", "auto");
-
-	c->bytes = asked ? (uint64_t)fs_num(pt, "set") >> c->page_shift << c->page_shift : 0;
-	if (asked && c->bytes < least)
-		return no(EINVAL, why, len, "set=%lld in pages of %llu KiB: a ladder needs %d; legal: set=%llu..", (long long)fs_num(pt, "set"),
-			  1ull << c->page_shift >> 10, PAGES_LEAST, (unsigned long long)least);
-	if (c->owner != PLACE_HOST) {
-		room = m->gpu[c->owner].bytes;
-		if (c->bytes > room)
-			return no(ENODEV, why, len, "set=%llu MiB: GPU %d has %llu MiB", MIB(c->bytes), c->owner, MIB(room));
-		return 0;
-	}
-	room = host_free_bytes();
-	if (!c->bytes) {
-		c->bytes = room && room / 2 < SET_AUTO_HOST ? room / 2 >> c->page_shift << c->page_shift : SET_AUTO_HOST;
-		if (c->bytes < least)
-			return no(ENODEV, why, len, "%llu MiB of host memory are free: too little for a ladder", MIB(room));
-	}
-	if (room && c->bytes > room)
-		return no(ENODEV, why, len, "set=%llu MiB: %llu MiB of host memory are free", MIB(c->bytes), MIB(room));
-	return 0;
-}
-
-static int tlb_resolve(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
-{
-	int huge = fs_is(pt, "host_page", "2m"), n = pin_cpus(), k = 0, rc;
-
-	memset(c, 0, sizeof(*c));
-	c->device = fs_is(pt, "issuer", "gpu") ? (int)fs_num(pt, "gpu") : -1;
-	if (c->device >= 0 && !fs_is(pt, "host_page", "auto") && (fs_is(pt, "mem", "auto") || fs_is(pt, "mem", "gpu") || fs_is(pt, "mem", "peer")))
-		return no(EINVAL, why, len, "host_page=%s: the memory is a GPU's; legal: host_page=auto, or mem=host", huge ? "2m" : "4k");
-	if ((rc = resolve_owner(pt, m, c, why, len)))
-		return rc;
-	c->line_shift = c->device >= 0 ? 7 : 6; /* a line of an H200's L2, of a CPU's caches */
-	c->page_shift = c->owner != PLACE_HOST || huge ? 21 : 12;
-	if (huge && !host_has_huge(why, len))
-		return -ENODEV;
-	if ((rc = resolve_set(pt, m, c, why, len)))
-		return rc;
-	c->cpu = !fs_is(pt, "cpu", "auto") ? (int)fs_num(pt, "cpu") :
-		 pin_cpu_near(c->device >= 0 ? m->gpu[c->device].pci : "", 0, NULL);
-	while (k < n && pin_cpu(k) != c->cpu)
-		k++;
-	return k < n ? 0 : no(ENODEV, why, len, "cpu=%d: this process may not run there", c->cpu);
-}
 
 static int tlb_check(const struct point *pt, const struct machine *m, char *why, size_t len)
 {
