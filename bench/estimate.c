@@ -58,6 +58,8 @@ double point_estimate_s(const struct point *pt)
 	double passes = plant_ns > 0 ? PLANT_PASSES : PASSES, messages = 10000;
 	double each_ns = s->message_ns + size * s->byte_ns + plant_ns / 2;
 
+	if (pt->probe->guess_s)
+		return pt->probe->guess_s(pt);
 	if (!reads(pt, "messages"))
 		return s->fixed_s;
 	if (size > BIG)

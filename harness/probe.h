@@ -30,6 +30,9 @@ struct probe {
 	int (*run)(const struct point *pt, struct rows *out);
 	/* Seconds that one repetition may take before it counts as dead. */
 	double (*patience_s)(const struct point *pt);
+	/* Seconds that one repetition is likely to take, for --dry-run; NULL:
+	 * bench/estimate.c guesses by messages and sizes. */
+	double (*guess_s)(const struct point *pt);
 };
 
 /*

@@ -13,6 +13,7 @@ DIR/plots: EXPERIMENT.KIND.svg and .png. A line on stdout for each file.
                     share   the same as parts of the whole
                     size    means by message size
                     sweep   means by any other variable
+                    ladder  of the probe tlb: a load by the lines touched, an arm a line
                     dist    quantiles, and the samples of --raw where there are some
   --experiment      these alone
   --compare         the points of several experiments in one figure; they may differ in
@@ -35,7 +36,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from plotlib import Refused, load, points
 
 FORMATS = ('svg', 'png')
-KINDS = ('stack', 'share', 'size', 'sweep', 'dist')
+KINDS = ('stack', 'share', 'size', 'sweep', 'ladder', 'dist')
 OPTIONS = ('-o', '--kind', '--experiment', '--compare', '--vary', '--metric', '--stage', '--format')
 
 
@@ -90,6 +91,8 @@ def fitting(group, metric, stage):
     metric = metric or next(iter(group.metrics), None)
     if not stage and group.varied and len(group.shown(metric)) > 1:
         out += ['size' if group.varied == 'size' else 'sweep']
+    if not stage and metric == 'latency' and any(p.has_rungs() for p in group.points):
+        out += ['ladder']
     if any(p.quantiles(s, metric) for p in group.points for s in ([stage] if stage else p.figure_stages(metric))):
         out += ['dist']
     return out
@@ -170,8 +173,10 @@ def histograms(results, wanted, given):
 
 
 def draw(group, kind, given, hist):
-    from plotlib import bars, curves, spread
+    from plotlib import bars, curves, ladders, spread
     metric = given.get('--metric')
+    if kind == 'ladder':
+        return ladders.ladder(group)
     if kind in ('stack', 'share'):
         return bars.stacked(group, metric, kind == 'share')
     if kind == 'dist':

@@ -13,7 +13,10 @@
 #include "stages/issuer/issuer.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
+#include "stages/place/pages.h"
 #include "stages/place/place.h"
+#include "stages/translation/chase.h"
+#include "stages/translation/register.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -42,6 +45,9 @@ void cuda_free(struct buf *b) { (void)b; }
 int cuda_copy(void *dst, const void *src, size_t bytes) { (void)dst; (void)src; (void)bytes; return absent(); }
 int cuda_set(const struct buf *b, int byte) { (void)b; (void)byte; return absent(); }
 void cuda_inject(enum cuda_injection what) { (void)what; }
+int cuda_free_bytes(int device, uint64_t *bytes) { (void)device; *bytes = 0; return absent(); }
+int pages_pin(const struct pages *g) { (void)g; return absent(); }
+void pages_unpin(const struct pages *g) { (void)g; }
 
 int issuer_gpu_load(struct issue_choice c, int device) { (void)c; (void)device; return absent(); }
 int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
@@ -92,3 +98,10 @@ long traffic_gpu_piece(struct traffic_gpu *l, int k) { (void)l; (void)k; return 
 int traffic_gpu_done(struct traffic_gpu *l, int k) { (void)l; (void)k; return absent(); }
 int traffic_gpu_here(struct traffic_gpu *l) { (void)l; return absent(); }
 void traffic_gpu_close(struct traffic_gpu *l) { (void)l; }
+int chase_gpu_lay(const struct lay *l, int owner, double patience_s) { (void)l; (void)owner; (void)patience_s; return absent(); }
+int chase_gpu_run(const struct chase *c, int device, double patience_s) { (void)c; (void)device; (void)patience_s; return absent(); }
+static int mech_absent(struct reg *r) { (void)r; return absent(); }
+static void mech_nothing(struct reg *r) { (void)r; }
+#define MECH_ABSENT { mech_absent, mech_absent, mech_absent, mech_absent, mech_nothing }
+const struct mech_ops mech_cuda_malloc = MECH_ABSENT, mech_cu_mem = MECH_ABSENT, mech_host_alloc = MECH_ABSENT,
+		      mech_host_register = MECH_ABSENT, mech_dma_buf = MECH_ABSENT;

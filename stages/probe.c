@@ -5,8 +5,10 @@
 #include "stages/path.h"
 #include <stddef.h>
 
-extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet;
+extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet, probe_tlb, probe_register;
 
-const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, NULL };
+const struct probe *const fs_probes[] = {
+	&probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, &probe_tlb, &probe_register, NULL
+};
 
 const struct probe_beside *const fs_beside = &traffic_beside;

@@ -10,12 +10,14 @@
 #include "stages/nic/nic.h"
 #include "stages/queue/queue.h"
 #include "stages/queue/share.h"
+#include "stages/translation/register.h"
 #include "stages/vars.h"
 
 /* words of a list macro, joined by '|' */
 #define WORD3(NAME, word, help) "|" word
 #define MARK4(NAME, name, agent, moment) "|" #name
 #define FAULT2(NAME, word) "|" word
+#define MECH2(NAME, word) "|" word
 #define NIC1(name) "|" #name
 /* drops the leading '|' */
 #define JOIN(s) (&(s)[1])
@@ -76,6 +78,16 @@ const struct var fs_vars[] = {
 	  .help = "where a payload is read from; auto: with the issuer for a write, with the NIC for a read" },
 	{ .name = "dst_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
 	  .help = "where a payload is written to; auto: with the NIC for a write, with the issuer for a read" },
+	{ .name = "mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
+	  .help = "where the memory that a probe touches lives; auto: the issuer's own" },
+	{ .name = "set", .unit = "B", .words = "auto", NUMBERS(64 << 10, 1ll << 42), .def = "auto",
+	  .help = "bytes of the working set; auto: most of what is free on a GPU, 1 GiB of host memory" },
+	{ .name = "host_page", .unit = "", .words = "auto|4k|2m", NO_NUMBERS, .def = "auto",
+	  .help = "pages of host memory that a probe touches: small ones, kept small, or huge ones; auto: 4k" },
+	{ .name = "mechanism", .unit = "", .words = JOIN("" FS_MECHANISMS(MECH2)), NO_NUMBERS, .def = "populate",
+	  .help = "how memory is given to a device, and taken back" },
+	{ .name = "bytes", .unit = "B", NUMBERS(4096, 1ll << 42), .def = "1048576",
+	  .help = "memory that is given and taken back at a time" },
 	{ .name = "segment", .unit = "B", NUMBERS(64, 16 << 20), .def = "4096", .pow2 = 1,
 	  .help = "bytes of one DMA of the software NICs" },
 	{ .name = "page", .unit = "", .words = "4k|64k|2m", NO_NUMBERS, .def = "4k",

@@ -188,8 +188,8 @@ static double patience_s(const struct point *pt)
 static const char *const fake_reads[] = { "nic", "issuer", "submitter", "size", "depth", "mode", "ms", NULL };
 static const char *const path_reads[] = { "nic", "issuer", "submitter", "size", "depth", "plant", "untold",
 					  "lie", NULL };
-static const struct probe fake = { "fake", "ends as it is told", fake_reads, check, fake_run, patience_s };
-static const struct probe path = { "path", "computed figures", path_reads, check, path_run, patience_s };
+static const struct probe fake = { "fake", "ends as it is told", fake_reads, check, fake_run, patience_s, NULL };
+static const struct probe path = { "path", "computed figures", path_reads, check, path_run, patience_s, NULL };
 const struct probe *const fs_probes[] = { &path, &fake, NULL };
 const struct probe_beside *const fs_beside = NULL;
 

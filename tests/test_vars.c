@@ -10,6 +10,7 @@
 
 #include "stages/nic/nic.h"
 #include "stages/suite.h"
+#include "stages/translation/register.h"
 #include <errno.h>
 
 /* ---- words ---- */
@@ -32,6 +33,12 @@ static const char *const faults[FAULTS] = {
 	[FAULT_SLOW_NIC] = "slow-nic", [FAULT_GPU_MEMORY] = "gpu-memory", [FAULT_GPU_STICKY] = "gpu-sticky",
 	[FAULT_GPU_LOST] = "gpu-lost",
 };
+static const char *const mechanisms[MECHANISMS] = {
+	[MECH_POPULATE] = "populate", [MECH_MLOCK] = "mlock", [MECH_CUDA_MALLOC] = "cuda-malloc", [MECH_CU_MEM] = "cu-mem",
+	[MECH_HOST_ALLOC] = "host-alloc", [MECH_HOST_REGISTER] = "host-register", [MECH_DMA_BUF] = "dma-buf",
+	[MECH_CUDA_IPC] = "cuda-ipc", [MECH_REG_MR] = "reg-mr", [MECH_REG_DMABUF_MR] = "reg-dmabuf-mr",
+	[MECH_PEERMEM] = "peermem", [MECH_ODP] = "odp",
+};
 static const char *const places[] = {
 	[PW_AUTO] = "auto", [PW_HOST] = "host", [PW_GPU] = "gpu", [PW_PEER] = "peer",
 };
@@ -45,7 +52,8 @@ static const char *mark_names[MARKS];
 static const struct words all_words[] = {
 	{ "ordering", 0, ORDERINGS, orderings }, { "doorbell", 0, DOORBELL_MODES, doorbells },
 	{ "fault", 0, FAULTS, faults }, { "queue_mem", 0, 4, places }, { "db_mem", 0, 4, places },
-	{ "cq_mem", 0, 4, places }, { "src_mem", 0, 4, places }, { "dst_mem", 0, 4, places },
+	{ "cq_mem", 0, 4, places }, { "src_mem", 0, 4, places }, { "dst_mem", 0, 4, places }, { "mem", 0, 4, places },
+	{ "mechanism", 0, MECHANISMS, mechanisms },
 	{ "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
 	{ "plant", 1, MARKS, mark_names }, { "untold", 1, MARKS, mark_names },
 };

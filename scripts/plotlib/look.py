@@ -40,7 +40,7 @@ ORIGIN = {o.name: o for o in ORIGINS}
 FLAGGED = '#d00000'
 
 # Units of variables that have one (stages/vars.c).
-VARIABLE_UNIT = {'size': 'B', 'segment': 'B', 'plant': 'ns', 'untold': 'ns'}
+VARIABLE_UNIT = {'size': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'plant': 'ns', 'untold': 'ns'}
 
 # Marks that are read on another clock than the issuer's.
 NIC_MARKS = ('seen', 'started', 'fetched', 'translated', 'read', 'written', 'completed')
@@ -51,5 +51,7 @@ METRIC_SAYS = {
     'latency': 'mean time', 'rate': 'mean rate', 'observer': 'cost of taking all marks',
     'floor': 'bare loop', 'polls': 'looks at a completion', 'responder': "the responder's own time",
     'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
+    'register': 'giving memory to a device', 'deregister': 'taking it back',
+    'register_first': 'giving memory for the first time', 'deregister_first': 'taking it back for the first time',
     'plant_delta': 'moved by the plant', 'plant_wall': 'wall time added by the plant',
 }

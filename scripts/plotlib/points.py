@@ -18,7 +18,7 @@ from .look import FIVE, ORIGINS, STAGES
 Mean = namedtuple('Mean', 'mean lo hi over runs emulated origin')
 QUANTILES = ('min', 'p50', 'p90', 'p99', 'p999', 'max')
 # Without --metric the first of these that an experiment has.
-METRICS = ('latency', 'rate', 'floor', 'responder', 'plant_delta', 'plant_wall', 'observer', 'polls',
+METRICS = ('latency', 'rate', 'register', 'deregister', 'floor', 'responder', 'plant_delta', 'plant_wall', 'observer', 'polls',
            'stale_wqe', 'stale_record')
 
 
@@ -122,6 +122,11 @@ class Point:
                 out[q] = min(values) if q == 'min' else max(values) if q == 'max' else \
                     math.fsum(values) / len(values)
         return out
+
+    def has_rungs(self):
+        """Of a ladder, as the probe tlb has them: its rows name an arm, lines and pages."""
+        return any(stage == 'translation' and metric == 'latency' and interval.split('-')[0] == 'packed'
+                   for stage, interval, metric in self.cells)
 
     def figure_stages(self, metric):
         """Stages that have a whole figure of this metric, in the table's order."""

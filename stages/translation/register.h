@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ways in which memory becomes something that a device may use, each with its inverse. A
+ * mechanism prepares what it needs (open, not timed), is applied and undone as often as is
+ * asked (make and undo, timed each), says after the first time whether it really
+ * happened (verify, not timed), and puts everything back (close, also after an error).
+ * All return 0 or -errno with a reason; open may return 1: this machine lacks it, and
+ * reg.why says what.
+ */
+#ifndef FS_REGISTER_H
+#define FS_REGISTER_H
+
+#include "stages/place/pages.h"
+
+/* X(NAME, word): in the order of the words of the variable `mechanism`. */
+#define FS_MECHANISMS(X) \
+	X(POPULATE, "populate") X(MLOCK, "mlock") \
+	X(CUDA_MALLOC, "cuda-malloc") X(CU_MEM, "cu-mem") X(HOST_ALLOC, "host-alloc") \
+	X(HOST_REGISTER, "host-register") X(DMA_BUF, "dma-buf") X(CUDA_IPC, "cuda-ipc") \
+	X(REG_MR, "reg-mr") X(REG_DMABUF_MR, "reg-dmabuf-mr") X(PEERMEM, "peermem") X(ODP, "odp")
+
+enum mechanism_word {
+#define X(NAME, word) MECH_##NAME,
+	FS_MECHANISMS(X)
+#undef X
+	MECHANISMS
+};
+
+struct reg {
+	size_t bytes;
+	int device;           /* -1: none takes part */
+	struct pages host;    /* by open, for those that work on host pages; its `page` is set before */
+	void *p;              /* of make, or of open */
+	uint64_t handle, size;
+	int fd;
+	char why[200];
+};
+
+struct mech_ops {
+	int (*open)(struct reg *r);
+	int (*make)(struct reg *r);
+	int (*undo)(struct reg *r);
+	int (*verify)(struct reg *r);
+	void (*close)(struct reg *r);
+};
+
+/* register_cuda.c; without CUDA every call is -ENODEV. */
+extern const struct mech_ops mech_cuda_malloc, mech_cu_mem, mech_host_alloc, mech_host_register, mech_dma_buf;
+
+/* For open and close of those that work on populated host pages. */
+int reg_host_open(struct reg *r);
+void reg_host_close(struct reg *r);
+
+#endif

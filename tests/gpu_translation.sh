@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The probes `tlb` and `register` with a GPU: a ladder over its own memory and over host memory by
+# page size, each mechanism of CUDA, and what can't be refused before anything is
+# allocated. A chase that doesn't walk its cycle fails the point, so exit 0 says that it did.
+#
+#   tests/gpu_translation.sh FIVESTAGE
+#
+# Exits 77 without a GPU.
+
+set -u
+fs=$1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
+if grep -q 'needs a GPU' "$tmp/log"; then
+	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
+	exit 77
+fi
+
+# expect NAME EXIT REGEX ARG...: the run ends with EXIT and says REGEX
+expect() {
+	local name=$1 want=$2 regex=$3
+	shift 3
+	timeout 300 "$fs" run "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
+	local got=$?
+	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
+		echo "FAILED $name: exit $got, expected $want and /$regex/"
+		cat "$tmp/log"
+		failed=$((failed + 1))
+	else
+		echo "ok $name"
+	fi
+}
+
+# row NAME REGEX: summary.csv has such a row
+row() {
+	grep -qE "$2" "$tmp/$1/summary.csv" || {
+		echo "FAILED $1: no row /$2/"
+		failed=$((failed + 1))
+	}
+}
+
+expect own 0 'ok' probe=tlb issuer=gpu set=1G
+row own ',translation,one-512-512,local,latency,ns,16,.*,ok,'
+row own ',translation,packed-8388608-512,local,latency,ns,16,.*,ok,'
+row own ',local,reach,B,'
+expect host 0 'ok' probe=tlb issuer=gpu mem=host set=64M host_page=4k,2m
+row host ',translation,one-16384-16384,pcie,latency,ns,16,'
+row host ',pcie,reach,B,'
+expect too-much 2 'set=.*GPU 0 has' probe=tlb issuer=gpu set=4000G
+expect misfit 2 'legal: multiples of 2048K' probe=register mechanism=cu-mem bytes=4K
+for m in cuda-malloc cu-mem host-alloc host-register; do
+	expect "$m" 0 'ok' probe=register mechanism=$m bytes=2M,16M
+	row "$m" ',translation,-,none,register,ns,[0-9]+,.*,ok,'
+	row "$m" ',translation,-,none,deregister_first,ns,1,.*,ok,'
+done
+# drivers without open kernel modules export none, and say so
+expect dma-buf '0' 'ok|exports no dma-buf' probe=register mechanism=dma-buf,cuda-malloc bytes=2M
+
+echo "$failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The probes `tlb` and `register` of the real program: a config of both in small runs on any
+machine, its rows hold together, and what can't be is refused before anything runs."""
+import os
+
+from cli import SKIPPED, USAGE, Case, main
+
+CONFIGS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'configs')
+ARMS = {'one': 1, 'four': 4, 'packed': 64}     # lines in a page of 4 KiB
+KNEES = {'reach', 'reach_pages', 'miss', 'other_knee'}
+
+
+def wrong_ladder(rows):
+    """What isn't as the probe promises, [] when all is; and the rungs by arm and lines."""
+    out, seen = [], {a: {} for a in ARMS}
+    for r in rows:
+        if r['metric'] == 'latency':
+            arm, lines, pages = r['interval'].split('-')
+            seen[arm][int(lines)] = r
+            if int(pages) != -(-int(lines) // ARMS[arm]):
+                out.append(f'{r["interval"]}: as many lines are in other pages')
+            if not 0 < float(r['min']) <= float(r['p50']) <= float(r['max']) or int(r['n']) != 16:
+                out.append(f'{r["interval"]}: no sixteen times')
+        elif r['metric'] not in KNEES:
+            out.append(f'{r["metric"]}: not known')
+        elif r['mean'] and not float(r['ci_lo']) <= float(r['mean']) <= float(r['ci_hi']):
+            out.append(f'{r["interval"]} {r["metric"]}: outside its interval')
+        if r['stage'] != 'translation' or r['status'] != 'ok' or r['link'] != 'host':
+            out.append(f'{r["interval"]}: {r["stage"]} {r["status"]} {r["link"]}')
+    for arm in ('one', 'four'):
+        out += [f'{arm}-{n}: no packed lines to compare with' for n in seen[arm] if n not in seen['packed']]
+    reach = [r for r in rows if r['metric'] == 'reach']
+    if not reach or (len(reach) > 1 and not all(r['mean'] for r in reach)):
+        out.append('neither a reach nor "none found"')
+    if any(not r['mean'] and not r['reason'].startswith('none found') for r in reach):
+        out.append('no reach, and no reason')
+    return out, seen
+
+
+class Translation(Case):
+    def test_a_ladder(self):
+        self.run_out('probe=tlb', 'issuer=cpu', 'set=8M', 'host_page=4k')
+        rows = self.summary()
+        wrong, seen = wrong_ladder(rows)
+        self.assertEqual(wrong, [])
+        self.assertEqual(max(seen['one']), 8 << 20 >> 12)
+        self.assertEqual(max(seen['packed']), 8 << 20 >> 6)
+        self.assertEqual(min(seen['packed']), 4)
+        # the controls
+        self.assertTrue(wrong_ladder([r for r in rows if r['interval'] != 'packed-64-1'])[0])
+        self.assertTrue(wrong_ladder([r for r in rows if r['metric'] == 'latency'])[0])
+        self.assertTrue(wrong_ladder([{**r, 'interval': r['interval'].replace('one-64-64', 'one-64-1')} for r in rows])[0])
+
+    def test_registering(self):
+        self.run_out('probe=register', 'mechanism=populate,mlock', 'bytes=4K,64K', '--cross')
+        rows = self.summary()
+        for p in {r['point'] for r in rows}:
+            mine = {r['metric']: r for r in rows if r['point'] == p}
+            self.assertEqual(set(mine), {'register', 'deregister', 'register_first', 'deregister_first'})
+            for m, r in mine.items():
+                self.assertEqual((r['status'], r['unit'], r['interval'], r['stage']), ('ok', 'ns', '-', 'translation'))
+                self.assertGreater(float(r['mean']), 0)
+                self.assertEqual(int(r['n']) == 1, m.endswith('_first'))
+        by = {(r['value'], r['metric']): float(r['p50']) for r in rows}
+        few, many = (next(v for v in {r['value'] for r in rows} if 'populate' in v and v.endswith(e)) for e in ('4096', '65536'))
+        self.assertGreater(by[(many, 'register')], by[(few, 'register')])     # 16 times the pages
+
+    def test_the_quick_config(self):
+        ini = os.path.join(CONFIGS, 'translation-quick.ini')
+        with open(ini, encoding='utf-8') as f:
+            text = f.read()
+        small = text.replace('set = 128M', 'set = 64M').replace('2M, 16M, 128M', '2M').replace('4K, 32K, 256K, 2M', '4K, 2M')
+        self.assertNotEqual(small, text)
+        self.run_out(self.path('small.ini', small))
+        rows = self.summary()
+        self.assertEqual({r['status'] for r in rows} - {'ok', 'skipped', 'flagged'}, set())
+        for r in rows:
+            self.assertTrue(r['status'] == 'ok' or r['reason'], r)
+        ran = {r['experiment'] for r in rows if r['status'] == 'ok'}
+        self.assertLessEqual({'tlb-host', 'register-populate-4k', 'register-mlock-4k'}, ran)
+        said = {r['experiment']: r['reason'] for r in rows if r['status'] == 'skipped'}
+        self.assertIn('not written yet', said['register-reg-mr'])
+        self.assertIn('not written yet', said['register-cuda-ipc'])
+
+    def test_the_full_config_is_legal(self):
+        r = self.run_it('run', os.path.join(CONFIGS, 'translation.ini'), '--dry-run')
+        self.assertIn('points', r.stdout)
+
+    def refused(self, words, *args):
+        r = self.run_it('run', *args, '-o', self.out, code=USAGE)
+        self.assertIn(words, r.stderr)
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_refusals(self):
+        tlb, reg = ('probe=tlb', 'issuer=cpu'), ('probe=register',)
+        self.refused("mem=gpu with issuer=cpu: a CPU can't reach GPU memory; legal: auto, host", *tlb, 'mem=gpu')
+        self.refused('a ladder needs 16; legal: set=', *tlb, 'set=1M', 'host_page=2m')
+        self.refused('MiB of host memory are free', *tlb, 'set=4000G')
+        self.refused('MiB are free', *reg, 'bytes=4000G')
+        self.refused('legal: host_page=auto, or mem=host', 'probe=tlb', 'issuer=gpu', 'host_page=4k')
+        self.refused('memory comes in pages of 2048 KiB; legal: multiples of 2048K', *reg, 'bytes=4K', 'host_page=2m')
+        self.refused('makes its own pages; legal: host_page=auto', *reg, 'mechanism=cuda-malloc', 'host_page=4k')
+        self.refused('mechanism=odp: not written yet', *reg, 'mechanism=odp')
+
+    def test_absent_is_skipped(self):
+        ini = self.path('a.ini', '[a]\nprobe = register\nmechanism = peermem\nabsent = skip\n')
+        self.run_out(ini, code=SKIPPED)
+
+
+if __name__ == '__main__':
+    main()
