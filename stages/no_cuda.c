@@ -10,6 +10,7 @@
 #include "stages/crossing/pingpong.h"
 #include "stages/handoff/rate.h"
 #include "stages/issue/floor.h"
+#include "stages/issue/launch.h"
 #include "stages/issuer/issuer.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
@@ -92,3 +93,19 @@ long traffic_gpu_piece(struct traffic_gpu *l, int k) { (void)l; (void)k; return 
 int traffic_gpu_done(struct traffic_gpu *l, int k) { (void)l; (void)k; return absent(); }
 int traffic_gpu_here(struct traffic_gpu *l) { (void)l; return absent(); }
 void traffic_gpu_close(struct traffic_gpu *l) { (void)l; }
+
+int launch_gpu_open(struct launch_gpu **out, const struct launch_side *s, const uint64_t *counts, int device)
+{
+	(void)out; (void)s; (void)counts; (void)device;
+	return absent();
+}
+void launch_gpu_close(struct launch_gpu *r) { (void)r; }
+int launch_gpu_echo(struct launch_gpu *r, const struct echo *e, double patience_s) { (void)r; (void)e; (void)patience_s; return absent(); }
+int launch_gpu_reside(struct launch_gpu *r, double patience_s) { (void)r; (void)patience_s; return absent(); }
+int launch_gpu_stop(struct launch_gpu *r, double patience_s) { (void)r; (void)patience_s; return absent(); }
+int launch_gpu_stream(struct launch_gpu *r) { (void)r; return absent(); }
+int launch_gpu_graph(struct launch_gpu *r) { (void)r; return absent(); }
+int launch_gpu_flag(struct launch_gpu *r, uint64_t count) { (void)r; (void)count; return absent(); }
+int launch_gpu_ended(struct launch_gpu *r) { (void)r; return absent(); }
+int launch_gpu_why(int err) { (void)err; return absent(); }
+int launch_gpu_drain(struct launch_gpu *r, double patience_s) { (void)r; (void)patience_s; return absent(); }

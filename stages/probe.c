@@ -5,8 +5,9 @@
 #include "stages/path.h"
 #include <stddef.h>
 
-extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet;
+extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet, probe_launch;
 
-const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, NULL };
+const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, &probe_launch,
+	NULL };
 
 const struct probe_beside *const fs_beside = &traffic_beside;
