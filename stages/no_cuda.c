@@ -9,6 +9,7 @@
 #include "stages/completion/quiet.h"
 #include "stages/crossing/pingpong.h"
 #include "stages/handoff/rate.h"
+#include "stages/issue/fence.h"
 #include "stages/issue/floor.h"
 #include "stages/issue/launch.h"
 #include "stages/issuer/issuer.h"
@@ -109,3 +110,9 @@ int launch_gpu_flag(struct launch_gpu *r, uint64_t count) { (void)r; (void)count
 int launch_gpu_ended(struct launch_gpu *r) { (void)r; return absent(); }
 int launch_gpu_why(int err) { (void)err; return absent(); }
 int launch_gpu_drain(struct launch_gpu *r, double patience_s) { (void)r; (void)patience_s; return absent(); }
+
+int fence_gpu_run(const struct fence_args *a, int fence, int device, double patience_s)
+{
+	(void)a; (void)fence; (void)device; (void)patience_s;
+	return absent();
+}

@@ -5,9 +5,9 @@
 #include "stages/path.h"
 #include <stddef.h>
 
-extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet, probe_launch;
+extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet, probe_launch, probe_fence;
 
 const struct probe *const fs_probes[] = { &probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, &probe_launch,
-	NULL };
+	&probe_fence, NULL };
 
 const struct probe_beside *const fs_beside = &traffic_beside;

@@ -6,6 +6,7 @@
  */
 #include "harness/var.h"
 #include "stages/completion/quiet.h"
+#include "stages/issue/fence.h"
 #include "stages/issue/launch.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
@@ -89,6 +90,10 @@ const struct var fs_vars[] = {
 	  .help = "payload checks: each message as soon as it is noticed, all at the end, or none; auto: each for latency; for a rate end where every message has a slot of its own, else none" },
 	{ .name = "lines", .unit = "", NUMBERS(1, 64), .def = "1",
 	  .help = "lines of memory that the doorbell and the NIC's tables take in turn, with a share of the messages each: how far a line is from its users depends on where it happens to lie" },
+	{ .name = "fence", .unit = "", .words = JOIN("" FS_FENCES(WORD3)), NO_NUMBERS, .def = "none",
+	  .help = "what stands before the store of probe fence; sfence, mfence and lock are a CPU's, store-release-sys and none both sides', the others a GPU's" },
+	{ .name = "outstanding", .unit = "", NUMBERS(0, 64), .def = "4",
+	  .help = "stores of 16 B under way when a fence begins; a WQE has up to four" },
 	{ .name = "start", .unit = "", .words = JOIN("" FS_STARTS(WORD3)), NO_NUMBERS, .def = "flag",
 	  .help = "what starts what sends: a launch into a stream, of a graph, a flag that something resident polls, or a futex that a thread sleeps in" },
 	{ .name = "flag_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
