@@ -84,9 +84,9 @@ int launch_gpu_stop(struct launch_gpu *r, double patience_s);
 int launch_gpu_stream(struct launch_gpu *r);
 int launch_gpu_graph(struct launch_gpu *r);
 int launch_gpu_flag(struct launch_gpu *r, uint64_t count);
-/* Has what was launched ended? 1, 0: not yet, -1: it failed. */
+/* Has what was launched ended? 1, 0: not yet, < 0: it failed, by this cudaError_t. */
 int launch_gpu_ended(struct launch_gpu *r);
-/* Says what went wrong with a start or with what was started; -errno. */
+/* Says in words what went wrong with a start or with what was started; -errno. */
 int launch_gpu_why(int err);
 /* Waits for what was launched, after an error. -EBUSY: it still runs. */
 int launch_gpu_drain(struct launch_gpu *r, double patience_s);

@@ -163,12 +163,12 @@ extern "C" int launch_gpu_ended(struct launch_gpu *r)
 {
 	cudaError_t e = cudaStreamQuery((cudaStream_t)r->g->issue_stream);
 
-	return e == cudaSuccess ? 1 : e == cudaErrorNotReady ? 0 : -1;
+	return e == cudaSuccess ? 1 : e == cudaErrorNotReady ? 0 : -(int)e;
 }
 
 extern "C" int launch_gpu_why(int err)
 {
-	return gpu_error(err ? err : (int)cudaGetLastError(), "a start");
+	return gpu_error(err, "a start");
 }
 
 extern "C" int launch_gpu_drain(struct launch_gpu *r, double patience_s)

@@ -17,6 +17,7 @@ struct launch {
 	struct buf flag, words, counts;
 	struct launch_side side;
 	struct echo echo;
+	uint64_t asked;                  /* questions that a CPU's agent has answered; its own */
 	struct timeline cpu, agent;
 	struct offset before, after;
 	struct launch_gpu *gpu;

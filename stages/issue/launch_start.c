@@ -25,11 +25,10 @@ static long futex(uint64_t *word, int op, uint32_t v, const struct timespec *bou
 
 static void echo_serve(struct service *me, void *arg)
 {
-	const struct echo *e = arg;
-	uint64_t asked = ld64(e->ask);
+	struct launch *l = arg;
 
 	while (!service_stopping(me))
-		if (!echo_answer(e, &asked))
+		if (!echo_answer(&l->echo, &l->asked))
 			relax_cpu();
 }
 
@@ -64,7 +63,8 @@ static int echo_begin(struct launch *l)
 {
 	if (l->gpu)
 		return launch_gpu_echo(l->gpu, &l->echo, PATIENCE_S);
-	return service_start(&l->thread, "clock", l->c.path.nic_cpu, echo_serve, &l->echo, PATIENCE_S);
+	l->asked = ld64(l->echo.ask); /* not by the thread: the first question may come before its first look */
+	return service_start(&l->thread, "clock", l->c.path.nic_cpu, echo_serve, l, PATIENCE_S);
 }
 
 static int resident_begin(struct launch *l)
@@ -133,7 +133,7 @@ static int end_wait(const struct launch *l, struct lap *x)
 		if (deadline_over(until))
 			return -ETIMEDOUT;
 	x->ended = ticks(l->c.path.gettime);
-	return ended < 0 ? launch_gpu_why(0) : 0;
+	return ended < 0 ? launch_gpu_why(-ended) : 0;
 }
 
 /* A pause that puts the next start anywhere in the other's poll, or lets it fall asleep. */
