@@ -12,6 +12,8 @@ from .look import SUMS, STAGES
 
 COLUMNS = 'source where platform path variable value metric stage unit number series axis at holds'.split()
 KINDS = ('stack', 'size', 'sweep')      # that show them
+# Variables that directories of earlier revisions don't have, and what these did: the defaults.
+SINCE = {'sharing': 'exclusive', 'threads': 'auto', 'blocks': 'auto', 'queues': 'auto', 'load': 'none'}
 TO = {('us', 'ns'): 1e3, ('ns', 'ns'): 1.0, ('Mmsg/s', 'Mmsg/s'): 1.0}
 Row = namedtuple('Row', ['line', *COLUMNS])
 # at: {label of a point: value in the figure's unit}
@@ -51,11 +53,11 @@ class Published:
 
     def misfit(self, group, row):
         """Why a row can't stand in this figure, '' when it can."""
-        fixed = dict(group.fixed)
+        fixed = {**SINCE, **dict(group.fixed)}
         for name, values in row.holds.items():
-            # A directory from before a variable was there did what its default does.
-            if name in fixed and fixed[name] not in values:
-                return f'they are of {name}={" or ".join(values)}, and this is {name}={fixed[name]}'
+            if fixed.get(name) not in values:
+                here = f'{name}={fixed[name]}' if name in fixed else f'of no {name}'
+                return f'they are of {name}={" or ".join(values)}, and this is {here}'
         return ''
 
     def beside(self, group, metric):
