@@ -3,7 +3,7 @@
 """Draws a result directory of `fivestage run`.
 
   scripts/plot.py DIR [-o OUT] [--kind K,...] [--experiment E,...] [--compare E,E,...]
-                  [--vary NAME] [--metric M] [--stage S] [--format svg,png]
+                  [--vary NAME] [--metric M] [--stage S] [--published FILE] [--format svg,png]
 
 Without options every experiment in DIR is drawn, in the kinds that fit it, into
 DIR/plots: EXPERIMENT.KIND.svg and .png. A line on stdout for each file.
@@ -21,6 +21,8 @@ DIR/plots: EXPERIMENT.KIND.svg and .png. A line on stdout for each file.
   --vary            of a grid (--cross): the variable on the x axis
   --metric          of sweep and dist: another one than the experiment's first
   --stage           of dist: another one than the total
+  --published       values of papers (results/published) beside those of the run, in stack, size and
+                    sweep: where axis and settings fit, as series of their own
   --format          svg, png or both (default)
 
 Needs matplotlib 3.6 or later (Debian: python3-matplotlib) and nothing else.
@@ -33,11 +35,11 @@ sys.dont_write_bytecode = True      # the sources' directory may be shared, or r
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 # pylint: disable=wrong-import-position
-from plotlib import Refused, load, points
+from plotlib import Refused, load, points, published
 
 FORMATS = ('svg', 'png')
 KINDS = ('stack', 'share', 'size', 'sweep', 'ladder', 'dist')
-OPTIONS = ('-o', '--kind', '--experiment', '--compare', '--vary', '--metric', '--stage', '--format')
+OPTIONS = ('-o', '--kind', '--experiment', '--compare', '--vary', '--metric', '--stage', '--published', '--format')
 
 
 # ---- the command line ----
@@ -129,9 +131,11 @@ def lacking(group, metric, stage):
             f'{" of stage " + stage if stage else ""}: no kind that was asked for shows that')
 
 
-def jobs(results, given, found):
-    """[(group, kind)], and of groups without a figure why."""
+def jobs(results, given, found, papers):
+    """[(group, kind, published series)], and of groups without a figure why."""
     kinds = several('--kind', given['--kind'], KINDS, 'kind') if '--kind' in given else None
+    if papers and kinds and not set(kinds) <= set(published.KINDS):
+        raise Refused(f'--published stands beside means: it goes with {", ".join(published.KINDS)}')
     metrics = sorted({m for g in found for m in g.metrics})
     if '--metric' in given:
         several('--metric', given['--metric'], metrics, 'metric in these experiments,')
@@ -140,13 +144,22 @@ def jobs(results, given, found):
     out, silent = [], []
     for g in found:
         mine = fitting(g, given.get('--metric'), given.get('--stage'))
+        # What was named has to be drawn, or refused in words; among all experiments, where it fits.
+        one = '--experiment' in given or '--compare' in given or len(found) == 1
         if kinds:
-            # What was named has to be drawn, or refused in words; among all experiments, where it fits.
-            one = '--experiment' in given or '--compare' in given or len(found) == 1
             mine = kinds if one else [k for k in kinds if k in mine]
+        beside = ()
+        if papers:
+            mine = [k for k in mine if k in published.KINDS]
+            beside, why = papers.beside(g, given.get('--metric'))
+            if not beside and one:
+                raise Refused(f'{results.path}: {g.heading}: nothing published stands beside it: {why}')
+            if not beside:
+                silent.append((g, f'nothing published stands beside it: {why}'))
+                continue
         if not mine:
             silent.append((g, reasons(g) or lacking(g, given.get('--metric'), given.get('--stage'))))
-        out += [(g, k) for k in mine]
+        out += [(g, k, beside) for k in mine]
     if not out:
         g, why = silent[0]
         raise Refused(f'{results.path}: nothing to draw: {g.heading}: {why}'
@@ -158,7 +171,7 @@ def histograms(results, wanted, given):
     """What dist wants of samples.csv, read in one pass."""
     from plotlib import samples, spread
     stages, point = {}, {}
-    for g, kind in wanted:
+    for g, kind, _ in wanted:
         if kind != 'dist':
             continue
         metric, pairs = spread.wanted(g, given.get('--metric'), given.get('--stage'))
@@ -172,16 +185,16 @@ def histograms(results, wanted, given):
     return {(i, s): h for i, w in wanted.items() for s, h in w.hist.items() if h.n}
 
 
-def draw(group, kind, given, hist):
+def draw(group, kind, given, hist, beside):
     from plotlib import bars, curves, ladders, spread
     metric = given.get('--metric')
     if kind == 'ladder':
         return ladders.ladder(group)
     if kind in ('stack', 'share'):
-        return bars.stacked(group, metric, kind == 'share')
+        return bars.stacked(group, metric, kind == 'share', beside)
     if kind == 'dist':
         return spread.dist(group, metric, given.get('--stage'), hist)
-    return curves.sweep(group, metric, kind)
+    return curves.sweep(group, metric, kind, beside)
 
 
 def with_matplotlib():
@@ -213,19 +226,21 @@ def run(argv):
     where, given = options(argv)
     formats = several('--format', given.get('--format', ','.join(FORMATS)), FORMATS, 'format')
     results = load.Results(where)
-    wanted, silent = jobs(results, given, groups(results, given))
+    papers = published.Published(given['--published']) if '--published' in given else None
+    wanted, silent = jobs(results, given, groups(results, given), papers)
     page = with_matplotlib()
     hist = histograms(results, wanted, given)
     page.start()
     out, used = directory(given, where), set()
-    for g, kind in wanted:
+    for g, kind, beside in wanted:
         # Suffixes of what isn't the default, so that figures don't overwrite each other.
-        stem = '.'.join([g.name, kind] + [given[o] for o in ('--metric', '--stage') if o in given])
+        stem = '.'.join([g.name, kind] + [given[o] for o in ('--metric', '--stage') if o in given]
+                        + ['published'] * bool(beside))
         stem = page.safe(stem)
         while stem in used:
             stem += '_'
         used.add(stem)
-        for path in draw(g, kind, given, hist).save(out, stem, formats):
+        for path in draw(g, kind, given, hist, beside).save(out, stem, formats):
             print(path, flush=True)
     for g, why in silent:
         print(f'not drawn: {g.heading}: {why}')

@@ -9,7 +9,9 @@
 #include "stages/completion/quiet.h"
 #include "stages/crossing/pingpong.h"
 #include "stages/handoff/rate.h"
+#include "stages/issue/fence.h"
 #include "stages/issue/floor.h"
+#include "stages/issue/launch.h"
 #include "stages/issuer/issuer.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
@@ -98,6 +100,7 @@ long traffic_gpu_piece(struct traffic_gpu *l, int k) { (void)l; (void)k; return 
 int traffic_gpu_done(struct traffic_gpu *l, int k) { (void)l; (void)k; return absent(); }
 int traffic_gpu_here(struct traffic_gpu *l) { (void)l; return absent(); }
 void traffic_gpu_close(struct traffic_gpu *l) { (void)l; }
+
 int chase_gpu_lay(const struct lay *l, int owner, double patience_s) { (void)l; (void)owner; (void)patience_s; return absent(); }
 int chase_gpu_run(const struct chase *c, int device, double patience_s) { (void)c; (void)device; (void)patience_s; return absent(); }
 static int mech_absent(struct reg *r) { (void)r; return absent(); }
@@ -105,3 +108,25 @@ static void mech_nothing(struct reg *r) { (void)r; }
 #define MECH_ABSENT { mech_absent, mech_absent, mech_absent, mech_absent, mech_nothing }
 const struct mech_ops mech_cuda_malloc = MECH_ABSENT, mech_cu_mem = MECH_ABSENT, mech_host_alloc = MECH_ABSENT,
 		      mech_host_register = MECH_ABSENT, mech_dma_buf = MECH_ABSENT;
+
+int launch_gpu_open(struct launch_gpu **out, const struct launch_side *s, const uint64_t *counts, int device)
+{
+	(void)out; (void)s; (void)counts; (void)device;
+	return absent();
+}
+void launch_gpu_close(struct launch_gpu *r) { (void)r; }
+int launch_gpu_echo(struct launch_gpu *r, const struct echo *e, double patience_s) { (void)r; (void)e; (void)patience_s; return absent(); }
+int launch_gpu_reside(struct launch_gpu *r, double patience_s) { (void)r; (void)patience_s; return absent(); }
+int launch_gpu_stop(struct launch_gpu *r, double patience_s) { (void)r; (void)patience_s; return absent(); }
+int launch_gpu_stream(struct launch_gpu *r) { (void)r; return absent(); }
+int launch_gpu_graph(struct launch_gpu *r) { (void)r; return absent(); }
+int launch_gpu_flag(struct launch_gpu *r, uint64_t count) { (void)r; (void)count; return absent(); }
+int launch_gpu_ended(struct launch_gpu *r) { (void)r; return absent(); }
+int launch_gpu_why(int err) { (void)err; return absent(); }
+int launch_gpu_drain(struct launch_gpu *r, double patience_s) { (void)r; (void)patience_s; return absent(); }
+
+int fence_gpu_run(const struct fence_args *a, int fence, int device, double patience_s)
+{
+	(void)a; (void)fence; (void)device; (void)patience_s;
+	return absent();
+}

@@ -5,10 +5,27 @@
 #include "stages/path.h"
 #include <stddef.h>
 
-extern const struct probe probe_pingpong, probe_floor, probe_rate, probe_quiet, probe_tlb, probe_register;
+/* X(name): every probe, in the order in which `list` shows them. */
+#define FS_PROBES(X) \
+	X(path) \
+	X(pingpong) \
+	X(floor) \
+	X(fence) \
+	X(launch) \
+	X(rate) \
+	X(quiet) \
+	X(tlb) \
+	X(register)
+
+#define X(name) extern const struct probe probe_##name;
+FS_PROBES(X)
+#undef X
 
 const struct probe *const fs_probes[] = {
-	&probe_path, &probe_pingpong, &probe_floor, &probe_rate, &probe_quiet, &probe_tlb, &probe_register, NULL
+#define X(name) &probe_##name,
+	FS_PROBES(X)
+#undef X
+	NULL
 };
 
 const struct probe_beside *const fs_beside = &traffic_beside;

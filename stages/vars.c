@@ -6,6 +6,8 @@
  */
 #include "harness/var.h"
 #include "stages/completion/quiet.h"
+#include "stages/issue/fence.h"
+#include "stages/issue/launch.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
 #include "stages/queue/queue.h"
@@ -100,6 +102,14 @@ const struct var fs_vars[] = {
 	  .help = "payload checks: each message as soon as it is noticed, all at the end, or none; auto: each for latency; for a rate end where every message has a slot of its own, else none" },
 	{ .name = "lines", .unit = "", NUMBERS(1, 64), .def = "1",
 	  .help = "lines of memory that the doorbell and the NIC's tables take in turn, with a share of the messages each: how far a line is from its users depends on where it happens to lie" },
+	{ .name = "fence", .unit = "", .words = JOIN("" FS_FENCES(WORD3)), NO_NUMBERS, .def = "none",
+	  .help = "what stands before the store of probe fence; sfence, mfence and lock are a CPU's, store-release-sys and none both sides', the others a GPU's" },
+	{ .name = "outstanding", .unit = "", NUMBERS(0, 64), .def = "4",
+	  .help = "stores of 16 B under way when a fence begins; a WQE has up to four" },
+	{ .name = "start", .unit = "", .words = JOIN("" FS_STARTS(WORD3)), NO_NUMBERS, .def = "flag",
+	  .help = "what starts what sends: a launch into a stream, of a graph, a flag that something resident polls, or a futex that a thread sleeps in" },
+	{ .name = "flag_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
+	  .help = "where the flag of start=flag lives; auto: on the host; gpu: the CPU has it copied there" },
 	{ .name = "messages", .unit = "", .words = "auto", NUMBERS(1, 100000000), .def = "auto",
 	  .help = "measured messages; auto: 10,000 (100,000 for a rate), fewer above 64 KiB" },
 	{ .name = "warmup", .unit = "", .words = "auto", NUMBERS(0, 1000000), .def = "auto",
@@ -107,7 +117,7 @@ const struct var fs_vars[] = {
 	{ .name = "marks", .unit = "", .words = "all|outer|rotate", NO_NUMBERS, .def = "all",
 	  .help = "which marks are taken: all, intent and noticed alone by the bare code, or one pair a message in turn" },
 	{ .name = "plant", .unit = "ns", .words = "none", .pairs = JOIN("" FS_MARKS(MARK4)), NUMBERS(1, 10000000), .def = "none",
-	  .help = "a real wait before a mark, of so many ns" },
+	  .help = "a real wait before a mark, of so many ns; of launch: before the first instruction (intent) or the doorbell (rung) of what is started" },
 	{ .name = "untold", .unit = "ns", .words = "none", .pairs = JOIN("" FS_MARKS(MARK4)), NUMBERS(1, 10000000), .def = "none",
 	  .help = "a second wait that no checker is told of: the negative control of validate" },
 	{ .name = "load", .unit = "", .words = JOIN("" FS_TRAFFICS(WORD3)), NO_NUMBERS, .def = "none",
@@ -117,6 +127,6 @@ const struct var fs_vars[] = {
 	{ .name = "cpu", .unit = "", .words = "auto", NUMBERS(0, 4095), .def = "auto",
 	  .help = "CPU of a CPU issuer" },
 	{ .name = "nic_cpu", .unit = "", .words = "auto", NUMBERS(0, 4095), .def = "auto",
-	  .help = "CPU of the thread of nic=soft" },
+	  .help = "CPU of the thread of nic=soft, and of the thread that launch starts" },
 	{ .name = NULL },
 };

@@ -11,7 +11,7 @@ from plots import ROOT, Case, Run
 plots.skip_without_matplotlib()
 from matplotlib.backends.backend_agg import FigureCanvasAgg     # pylint: disable=wrong-import-position
 from matplotlib.text import Text                                # pylint: disable=wrong-import-position
-from plotlib import load, page                                  # pylint: disable=wrong-import-position
+from plotlib import load, page, published                       # pylint: disable=wrong-import-position
 import plot                                                     # pylint: disable=wrong-import-position
 
 
@@ -44,19 +44,19 @@ def faults(fig):
     return found
 
 
-def pages(directory, given=None):
+def pages(directory, papers=None):
     results = load.Results(directory)
-    wanted, _ = plot.jobs(results, given or {}, plot.groups(results, given or {}))
-    hist = plot.histograms(results, wanted, given or {})
+    wanted, _ = plot.jobs(results, {}, plot.groups(results, {}), papers)
+    hist = plot.histograms(results, wanted, {})
     page.start()
-    for group, kind in wanted:
-        yield f'{group.name}.{kind}', plot.draw(group, kind, given or {}, hist)
+    for group, kind, beside in wanted:
+        yield f'{group.name}.{kind}', plot.draw(group, kind, {}, hist, beside)
 
 
 class NoOverlap(Case):
-    def check(self, directory, least=1):
+    def check(self, directory, least=1, papers=None):
         n = 0
-        for name, p in pages(directory):
+        for name, p in pages(directory, papers):
             self.assertEqual(faults(p.fig), [], f'{directory} {name}')
             self.assertGreater(len(boxes(p.fig)), 8)
             n += 1
@@ -67,6 +67,10 @@ class NoOverlap(Case):
         self.assertGreater(len(found), 3)
         for d in found:
             self.check(d)
+
+    def test_published(self):
+        papers = published.Published(os.path.join(ROOT, 'results', 'published', 'baydamirli-2026.csv'))
+        self.check(os.path.join(ROOT, 'results', 'h200', 'default'), 4, papers)
 
     def test_hard_ones(self):
         long = 'a-value-that-has-a-very-long-name-of-many-words-'

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
-from . import Refused, words
+from . import Refused, published, words
 from .look import FLAGGED, LOOK, ORIGIN, ORIGINS, STAGES
 from .page import Page, slot_wide
 
@@ -21,6 +21,7 @@ BANG = Path([(-.18, 1), (.18, 1), (.08, -.35), (-.08, -.35), (0, 0),
              (-.13, -.7), (.13, -.7), (.13, -1), (-.13, -1), (0, 0)],
             [Path.MOVETO, *3 * [Path.LINETO], Path.CLOSEPOLY] * 2)
 MANY = 120              # points; with more of them caps and markers would only hide lines
+PUBLISHED_HATCH = ('\\\\\\\\', '....')
 TALL = 0.965            # where flags stand, of the axes' height
 
 
@@ -95,7 +96,7 @@ def bars(page, boxes, gid, stage, origin):
 
 
 # ---- stack and share ----
-def stacked(group, metric, share):
+def stacked(group, metric, share, beside=()):
     if metric not in (None, 'latency'):
         raise Refused(f'{group.results.path}: {group.heading}: the stages of {metric} do not add up: '
                       f'stack and share are of latency alone')
@@ -117,8 +118,9 @@ def stacked(group, metric, share):
     if share:
         notes.append("An interval is that of the stage's mean, scaled as its bar; what reaches beyond the axis is cut.")
         lacking += ', or has one below nought'
-    notes += words.troubles(group, without, lacking) + words.source(group)
-    legend = stack_legend({k for p in parts for k in p}, [] if share else totals) + trouble_legend(flagged, absent)
+    notes += words.troubles(group, without, lacking) + published.notes(group, beside) + words.source(group)
+    legend = stack_legend({k for p in parts for k in p}, [] if share else totals)
+    legend += [(published_patch(s), published.legend_text(s)) for s in beside] + trouble_legend(flagged, absent)
     what = 'share of each stage in the mean time' if share else 'mean time of a message by stage'
     page = Page(words.title(group, what), words.about(group), ticks, xlim, words.variable_text(group.varied),
                 legend, notes, wide)
@@ -130,10 +132,33 @@ def stacked(group, metric, share):
     else:
         scale, unit = drawing['scale']
         ends = [drawing['top']] + [(m.hi if m.over else m.mean) / scale for m in totals if m]
+        ends += [v / scale for s in beside for v in s.at.values()]
         page.y_axis(f'mean time [{unit}]', min(0.0, drawing['bottom'] * 1.08), max(ends) * 1.16)
         draw_totals(page, totals, scale, wide / len(at), drawing['tops'])
+        draw_published(page, group, beside, scale)
     mark_troubles(page, at, flagged, absent)
     return page
+
+
+def published_patch(series):
+    """An outline, and a hatch that nothing of the run has."""
+    return Patch(facecolor='white', edgecolor=LOOK[series.stage].colour, linewidth=0.9, linestyle='--',
+                 hatch=PUBLISHED_HATCH[series.stage == 'submit'])
+
+
+def draw_published(page, group, beside, scale):
+    """A bar for each paper's series, in the gap to the right of a stack: of sums alone, the
+    paper has no stages. `submit` is a part of `total`, so it stands in the same bar."""
+    names = list(dict.fromkeys(s[:4] for s in beside))
+    room = (0.49 - BAR / 2) / max(1, len(names))
+    for k, s in enumerate(beside):
+        left = BAR / 2 + 0.015 + names.index(s[:4]) * room
+        right = left + room * 0.9
+        boxes = [[(i + left, 0), (i + right, 0), (i + right, s.at[p.label] / scale), (i + left, s.at[p.label] / scale)]
+                 for i, p in enumerate(group.points) if p.label in s.at]
+        strokes(page, f'published.{s.stage}.{k}', boxes, closed=True, facecolor='white', edgecolor=LOOK[s.stage].colour,
+                linewidth=0.9, linestyle='--', hatch=PUBLISHED_HATCH[s.stage == 'submit'], clip_on=False,
+                zorder=4 if s.stage == 'submit' else 3)
 
 
 def stack_legend(used, totals):

@@ -4,10 +4,11 @@ import math
 
 from matplotlib.lines import Line2D
 
-from . import Refused, words
+from . import Refused, published, words
 from .bars import MANY, mark_troubles, slots, trouble_legend, troubled, whiskers
 from .look import LOOK, METRIC_SAYS
 from .page import Page
+from .points import Mean
 
 
 def places(group):
@@ -37,7 +38,7 @@ def axis_of(group):
     return at, ticks, (min(at) - margin, max(at) + margin), label, 6.0
 
 
-def sweep(group, metric, kind='sweep'):
+def sweep(group, metric, kind='sweep', beside=()):
     path = group.results.path
     if kind == 'size' and group.varied != 'size':
         raise Refused(f'{path}: {group.heading}: it varies {group.varied or "nothing"}, not size')
@@ -61,21 +62,25 @@ def sweep(group, metric, kind='sweep'):
         legend.append((Line2D([], [], color='black', marker='o' if few else None, markerfacecolor='white',
                               linestyle='' if few or not group.numeric else '--'),
                        f"{'hollow' if few else '*'}: holds emulated spans, a software NIC's own work"))
+    legend += [(published_handle(s), published.legend_text(s)) for s in beside]
     legend += trouble_legend(flagged, absent)
     at, ticks, xlim, xlabel, wide = axis_of(group)
     said = METRIC_SAYS.get(metric, metric)
     notes = [*words.intervals(means), *words.troubles(group, without, f'it has no mean of {metric}'),
-             *words.source(group)]
+             *published.notes(group, beside), *words.source(group)]
     page = Page(words.title(group, f'{said} by stage' if len(names) > 1 else said), words.about(group), ticks, xlim,
                 xlabel, legend, notes, wide)
     unit = group.results.unit[metric]
-    lowest, scale = y_of(page, means, unit, said)
+    lowest, scale = y_of(page, means + [Mean(v, None, None, '', 1, False, '') for s in beside for v in s.at.values()],
+                         unit, said)
     if not group.numeric and len(at) <= 60:
         page.ax.vlines([x + 0.5 for x in at[:-1]], 0, 1, transform=page.ax.get_xaxis_transform(), color='#dddddd',
                        linewidth=0.5)
     # The total last, so that it lies on top.
     for i, s in enumerate(reversed(names)):
         line(page, group, s, at, series[s], scale, lowest, ((len(names) - 1) / 2 - i) * 0.09)
+    for k, s in enumerate(beside):
+        published_line(page, group, s, k, at, scale)
     mark_troubles(page, at, flagged, absent)
     return page
 
@@ -93,6 +98,29 @@ def handle(stage, joined, hollow, few):
                   marker=look.marker if few else None if joined else '.', markersize=size,
                   markerfacecolor='white' if hollow and few else look.colour,
                   markeredgecolor='#555555' if stage in ('queueing', 'completion') else look.colour)
+
+
+def published_handle(series):
+    """Half a marker, dotted lines: neither the full ones of what was measured nor the hollow ones of what was emulated."""
+    look = LOOK[series.stage]
+    return Line2D([], [], color=look.colour, linestyle=':', linewidth=0.9, marker=look.marker, markersize=8.5,
+                  fillstyle='left', markerfacecolor=look.colour, markerfacecoloralt='white', markeredgecolor='#d0007a',
+                  markeredgewidth=0.9)
+
+
+def published_line(page, group, series, k, at, scale):
+    """To the right of what was measured where values are names; joined by dots where they are numbers."""
+    h = published_handle(series)
+    here = [(x + (0 if group.numeric else 0.4 + 0.03 * k), series.at[p.label] / scale)
+            for x, p in zip(at, group.points) if p.label in series.at]
+    x, y = [a for a, _ in here], [b for _, b in here]
+    if group.numeric and len(here) > 1:
+        page.ax.plot(x, y, color=h.get_color(), linestyle=':', linewidth=0.9, zorder=4).pop().set_gid(
+            f'published-line.{series.stage}.{k}')
+    h.set_linestyle('')
+    page.ax.plot(x, y, linestyle='', marker=h.get_marker(), markersize=h.get_markersize(), fillstyle='left', zorder=6,
+                 markerfacecolor=h.get_markerfacecolor(), markerfacecoloralt='white', markeredgecolor='#d0007a',
+                 markeredgewidth=0.9, clip_on=False).pop().set_gid(f'published.{series.stage}.{k}')
 
 
 def y_of(page, means, unit, said):

@@ -49,7 +49,9 @@ HELPER_MARKS = ('taken', 'caught', 'relayed')
 # What the metrics are called on an axis.
 METRIC_SAYS = {
     'latency': 'mean time', 'rate': 'mean rate', 'observer': 'cost of taking all marks',
-    'floor': 'bare loop', 'polls': 'looks at a completion', 'responder': "the responder's own time",
+    'floor': 'bare loop', 'fence': 'one fence and a store', 'polls': 'looks at a completion', 'responder': "the responder's own time",
+    'to_rung': 'from the decision to the first doorbell', 'to_first': 'from the decision to the first instruction',
+    'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'clock_error': 'what is not known of an offset',
     'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
     'register': 'giving memory to a device', 'deregister': 'taking it back',
     'register_first': 'giving memory for the first time', 'deregister_first': 'taking it back for the first time',

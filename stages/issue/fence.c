@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe `fence`: what one fence costs with stores under way, in the memory that the
+ * path's queue has. `floor` has whole orderings; this has the parts that they should be
+ * the sum of (docs/method.md, "Steps between orderings").
+ */
+#include "stages/issue/fence.h"
+#include "harness/err.h"
+#include "harness/pin.h"
+#include "harness/probe.h"
+#include "stages/path.h"
+#include "stages/suite.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A gap over which the samples' and the last word's own stores have long arrived. */
+enum { SEED = 0x5f1e57a6, GAP_TICKS = 16384, LINE = 64 };
+#define PATIENCE_S 60.0
+
+enum side { BOTH, GPU, CPU };
+static const enum side sides[FENCES] = {
+#define X(NAME, word, help) [FENCE_##NAME] = BOTH,
+	FS_FENCES_BOTH(X)
+#undef X
+#define X(NAME, word, help) [FENCE_##NAME] = GPU,
+	FS_FENCES_GPU(X)
+#undef X
+#define X(NAME, word, help) [FENCE_##NAME] = CPU,
+	FS_FENCES_CPU(X)
+#undef X
+};
+
+/* ", "-joined words of one side. */
+#define WORD3(NAME, word, help) ", " word
+#define LEGAL(LIST) (&("" FS_FENCES_BOTH(WORD3) LIST(WORD3))[2])
+
+/* The path's point with nobody behind: places and amounts come from there. */
+static int fence_resolve(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
+{
+	int cpu = fs_is(pt, "issuer", "cpu"), fence = fs_word(pt, "fence"), rc;
+	struct point p = *pt;
+	char word[32];
+
+	if (sides[fence] == (cpu ? GPU : CPU)) {
+		snprintf(why, len, "fence=%s with issuer=%s: it has no such instruction; legal: %s",
+			 fs_word_text(pt, "fence", word, sizeof(word)), cpu ? "cpu" : "gpu", cpu ? LEGAL(FS_FENCES_CPU) : LEGAL(FS_FENCES_GPU));
+		return -EINVAL;
+	}
+#ifndef __x86_64__
+	if (sides[fence] == CPU) {
+		snprintf(why, len, "fence=%s is an instruction of x86; legal here: none, store-release-sys", fs_word_text(pt, "fence", word, sizeof(word)));
+		return -ENODEV;
+	}
+#endif
+	rc = fs_point_set(&p, "nic", "null");
+	return rc ? rc : path_resolve(&p, m, c, why, len);
+}
+
+static int fence_check(const struct point *pt, const struct machine *m, char *why, size_t len)
+{
+	struct path_conf c;
+
+	return fence_resolve(pt, m, &c, why, len);
+}
+
+static void fence_cpu_run(const struct fence_args *a, int fence)
+{
+	switch (fence) {
+#define X(NAME, word, help) case FENCE_##NAME: fence_loop(a, FENCE_##NAME); break;
+	FS_FENCES_BOTH(X)
+	FS_FENCES_CPU(X)
+#undef X
+	}
+}
+
+struct fence_mem { struct buf ring, samples, pairs; };
+
+static int fence_rows(const struct fence_mem *m, const struct path_conf *c, struct rows *out)
+{
+	uint64_t *x = malloc(c->messages * 8);
+	double *ns = malloc(c->messages * sizeof(*ns)), rate;
+	struct clock_pair p[3];
+	struct row *r;
+	int rc;
+
+	if (!x || !ns) {
+		rc = fs_fail(ENOMEM, "no memory for samples");
+		goto out;
+	}
+	if ((rc = place_read(&m->samples, 0, x, c->messages * 8)) || (rc = place_read(&m->pairs, 0, p, sizeof(p))))
+		goto out;
+	rate = (double)(p[1].wall - p[0].wall) / (double)(p[1].ticks - p[0].ticks);
+	for (uint64_t i = 0; i < c->messages; i++)
+		ns[i] = (double)x[i] * rate;
+	r = path_row(out, c, "handoff", "fence", "ns");
+	rc = r ? summary_of(ns, c->messages, 128, &r->s) : -ENOMEM;
+	if (r)
+		snprintf(r->link, sizeof(r->link), "%s", link_name(c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, c->place[OBJ_QUEUE]));
+	if (r && p[2].ticks) /* the word behind the pairs */
+		unsettled_flag(r);
+out:
+	free(x);
+	free(ns);
+	return rc;
+}
+
+static int fence_measure(const struct point *pt, struct fence_mem *m, const struct path_conf *c, struct rows *out)
+{
+	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, rc;
+	struct fence_args a;
+	char place[32];
+
+	memset(&a, 0, sizeof(a));
+	if ((rc = place_alloc(&m->ring, c->place[OBJ_QUEUE], FENCE_RING + LINE, 4096, c->pinned)) ||
+	    (rc = place_alloc(&m->samples, issuer, c->messages * 8, 4096, c->pinned)) ||
+	    (rc = place_alloc(&m->pairs, issuer, 4 * sizeof(struct clock_pair), 64, c->pinned)))
+		return rc;
+	a.ring = m->ring.p;
+	a.word = m->ring.p + FENCE_RING;
+	a.stores = (uint32_t)fs_num(pt, "outstanding");
+	a.settle = (uint32_t)c->pinned;
+	a.gap_ticks = GAP_TICKS;
+	a.gettime = c->gettime;
+	a.warmup = c->warmup;
+	a.messages = c->messages;
+	a.seed = SEED;
+	a.samples = (uint64_t *)m->samples.p;
+	a.pairs = (struct clock_pair *)m->pairs.p;
+	a.unsettled = (uint64_t *)(a.pairs + 2);
+	if (c->issuer_gpu >= 0)
+		rc = fence_gpu_run(&a, fs_word(pt, "fence"), c->issuer_gpu, PATIENCE_S);
+	else
+		fence_cpu_run(&a, fs_word(pt, "fence"));
+	rows_found(out, "queue_mem", "%s", place_name(c->place[OBJ_QUEUE], place, sizeof(place)));
+	return rc ? rc : fence_rows(m, c, out);
+}
+
+static int fence_run(const struct point *pt, struct rows *out)
+{
+	struct fence_mem m;
+	struct path_conf c;
+	char why[256];
+	int rc;
+
+	memset(&m, 0, sizeof(m));
+	rc = fence_resolve(pt, suite_machine(), &c, why, sizeof(why));
+	if (rc)
+		return fs_fail(-rc, "%s", why);
+	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
+	if ((rc = pin_self(c.cpu)) || (c.pinned && (rc = cuda_use(c.issuer_gpu, -1))))
+		return rc;
+	rc = fence_measure(pt, &m, &c, out);
+	if (rc == -EBUSY) /* the kernel still runs */
+		return rc;
+	place_free(&m.ring);
+	place_free(&m.samples);
+	place_free(&m.pairs);
+	return rc;
+}
+
+static double fence_patience(const struct point *pt)
+{
+	(void)pt;
+	return 120;
+}
+
+static const char *const fence_reads[] = {
+	"issuer", "gpu", "fence", "outstanding", "queue_mem", "messages", "warmup", "cpu", NULL
+};
+
+const struct probe probe_fence = {
+	.name = "fence",
+	.help = "one fence and the store behind it, with stores under way to the queue's memory: what an ordering is made of",
+	.reads = fence_reads,
+	.check = fence_check,
+	.run = fence_run,
+	.patience_s = fence_patience,
+};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is started on a GPU, one thread each, and the ways to start it. */
+extern "C" {
+#include "harness/err.h"
+#include "stages/issue/launch.h"
+#include "stages/place/gpu.h"
+}
+#include <cuda_runtime_api.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { LOOKS = 64 }; /* at a quiet word between two looks at the stop word */
+
+template <int PLANTED>
+__global__ void __launch_bounds__(1) begin_kernel(const __grid_constant__ struct launch_side s)
+{
+	launch_begin(&s, PLANTED, 0);
+}
+
+template <int PLANTED>
+__global__ void __launch_bounds__(1) reside_kernel(const __grid_constant__ struct launch_side s, const uint32_t *stop, uint32_t *ready)
+{
+	uint64_t seen = ld64(s.flag);
+	uint32_t idle = 0;
+
+	st32_release_sys(ready, 1);
+	for (;;) {
+		if (launch_woken(&s, &seen, PLANTED))
+			idle = 0;
+		else if (++idle % LOOKS == 0 && ld32(stop))
+			break;
+	}
+}
+
+__global__ void __launch_bounds__(1) echo_kernel(const __grid_constant__ struct echo e, const uint32_t *stop, uint32_t *ready)
+{
+	uint64_t asked = ld64(e.ask);
+	uint32_t idle = 0;
+
+	st64_release_sys(e.step, agent_step(0));
+	st32_release_sys(ready, 1);
+	for (;;) {
+		if (echo_answer(&e, &asked))
+			idle = 0;
+		else if (++idle % LOOKS == 0 && ld32(stop))
+			break;
+	}
+}
+
+struct launch_gpu {
+	struct gpu *g;
+	struct launch_side side;
+	const uint64_t *counts;
+	const void *begin, *reside;
+	cudaGraph_t graph;
+	cudaGraphExec_t exec;
+};
+
+static int graph_make(struct launch_gpu *r, void **args)
+{
+	struct cudaKernelNodeParams k = {};
+	cudaGraphNode_t node;
+	int rc;
+
+	k.func = (void *)r->begin;
+	k.gridDim = dim3(1);
+	k.blockDim = dim3(1);
+	k.kernelParams = args;
+	if ((rc = gpu_error(cudaGraphCreate(&r->graph, 0), "a graph")) ||
+	    (rc = gpu_error(cudaGraphAddKernelNode(&node, r->graph, NULL, 0, &k), "a graph's kernel")) ||
+	    (rc = gpu_error(cudaGraphInstantiateWithFlags(&r->exec, r->graph, 0), "a graph's instance")) ||
+	    (rc = gpu_error(cudaGraphUpload(r->exec, (cudaStream_t)r->g->issue_stream), "a graph's upload")))
+		return rc;
+	return gpu_wait(r->g->issue_stream, 60, "a graph's upload");
+}
+
+extern "C" int launch_gpu_open(struct launch_gpu **out, const struct launch_side *s, const uint64_t *counts, int device)
+{
+	int planted = s->first_ns || s->bell_ns, rc;
+	struct gpu *g = gpu_of(device);
+	struct launch_gpu *r;
+
+	if (!g)
+		return fs_fail(ENODEV, "gpu %d is not in use", device);
+	if (!(r = (struct launch_gpu *)calloc(1, sizeof(*r))))
+		return fs_fail(ENOMEM, "no memory for launches");
+	*out = r;
+	r->g = g;
+	r->side = *s;
+	r->counts = counts;
+	r->begin = planted ? (const void *)begin_kernel<1> : (const void *)begin_kernel<0>;
+	r->reside = planted ? (const void *)reside_kernel<1> : (const void *)reside_kernel<0>;
+	void *args[] = { &r->side };
+
+	if ((rc = gpu_load(g, r->reside, "the resident kernel")) || (rc = gpu_load(g, (const void *)echo_kernel, "the clock's kernel")) ||
+	    (rc = graph_make(r, args)))
+		return rc;
+	/* once with all checks: what is timed makes none */
+	rc = gpu_launch(g, r->begin, 1, args, 0, g->issue_stream, "the started kernel");
+	return rc ? rc : gpu_wait(g->issue_stream, 60, "the started kernel");
+}
+
+extern "C" void launch_gpu_close(struct launch_gpu *r)
+{
+	if (!r)
+		return;
+	if (r->exec)
+		cudaGraphExecDestroy(r->exec);
+	if (r->graph)
+		cudaGraphDestroy(r->graph);
+	free(r);
+}
+
+static int resident(struct launch_gpu *r, const void *fn, void *what, const char *name, double patience_s)
+{
+	struct gpu *g = gpu_of(r->g->device);
+	int rc;
+
+	if (!g)
+		return fs_fail(ENODEV, "gpu %d is not in use", r->g->device);
+	void *args[] = { what, &g->stop, &g->ready };
+
+	if ((rc = gpu_resident_prepare(g)) || (rc = gpu_launch(g, fn, 1, args, 0, g->nic_stream, name)))
+		return rc;
+	return gpu_resident_ready(g, patience_s, name);
+}
+
+extern "C" int launch_gpu_echo(struct launch_gpu *r, const struct echo *e, double patience_s)
+{
+	struct echo copy = *e;
+
+	return resident(r, (const void *)echo_kernel, &copy, "the clock's kernel", patience_s);
+}
+
+extern "C" int launch_gpu_reside(struct launch_gpu *r, double patience_s)
+{
+	return resident(r, r->reside, &r->side, "the resident kernel", patience_s);
+}
+
+extern "C" int launch_gpu_stop(struct launch_gpu *r, double patience_s)
+{
+	return gpu_resident_stop(r->g, patience_s, "the resident kernel");
+}
+
+extern "C" int launch_gpu_stream(struct launch_gpu *r)
+{
+	void *args[] = { &r->side };
+
+	return cudaLaunchKernel(r->begin, dim3(1), dim3(1), args, 0, (cudaStream_t)r->g->issue_stream);
+}
+
+extern "C" int launch_gpu_graph(struct launch_gpu *r)
+{
+	return cudaGraphLaunch(r->exec, (cudaStream_t)r->g->issue_stream);
+}
+
+extern "C" int launch_gpu_flag(struct launch_gpu *r, uint64_t count)
+{
+	return cudaMemcpyAsync((void *)r->side.flag, &r->counts[count], 8, cudaMemcpyHostToDevice, (cudaStream_t)r->g->side_stream);
+}
+
+extern "C" int launch_gpu_ended(struct launch_gpu *r)
+{
+	cudaError_t e = cudaStreamQuery((cudaStream_t)r->g->issue_stream);
+
+	return e == cudaSuccess ? 1 : e == cudaErrorNotReady ? 0 : -(int)e;
+}
+
+extern "C" int launch_gpu_why(int err)
+{
+	return gpu_error(err, "a start");
+}
+
+extern "C" int launch_gpu_drain(struct launch_gpu *r, double patience_s)
+{
+	return gpu_wait(r->g->issue_stream, patience_s, "the started kernel");
+}

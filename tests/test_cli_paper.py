@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configs of published tables, by the real program: they have the axes that the paper has, say
+that the NIC's stages are emulated, and run on two CPU cores, where what needs a GPU is
+skipped with the reason. Control: what is compared with the axes notices one that is missing.
+
+    test_cli_paper.py PROGRAM ROOT
+"""
+import configparser
+import os
+import re
+import sys
+
+ROOT = os.path.abspath(sys.argv.pop(2))
+
+# pylint: disable=wrong-import-position
+from cli import PROGRAM, Case, main, strict_csv
+
+GPU_FENCES = {'none', 'release-gpu', 'sc-gpu', 'store-release-gpu', 'release-sys', 'sc-sys', 'store-release-sys'}
+
+
+def sections(name):
+    """{section: settings, those of [global] among them}; the suite has its own reader, this is not it."""
+    ini = configparser.ConfigParser(interpolation=None)
+    with open(os.path.join(ROOT, 'configs', 'figures', name), encoding='utf-8') as f:
+        ini.read_file(f)
+    return {s: {**ini['global'], **ini[s]} for s in ini.sections() if s != 'global'}
+
+
+def values(section):
+    return {v.strip() for v in section['values'].split(',')}
+
+
+class Paper(Case):
+    def legal(self, name):
+        table = self.run_it('list', 'variables', '--markdown').stdout
+        words = re.search(rf'^\| `{name}` \| ([^|]*) \|', table, re.M)[1]
+        return set(re.split(r', | or ', words.strip()))
+
+    def ran(self, name):
+        """What became of a config: {section: [rows]}; which took part in {section: {values}}."""
+        self.run_out(f'figures/{name}', 'messages=600', 'warmup=100')
+        rows, plan = {}, {}
+        for r in self.summary():
+            rows.setdefault(r['experiment'], []).append(r)
+        for p in strict_csv(os.path.join(self.out, 'plan.csv')):
+            plan.setdefault(p['experiment'], set()).add(p['value'])
+        return rows, plan
+
+    def check_paths(self, config):
+        for s, of in config.items():
+            if of.get('probe', 'path') == 'path':
+                self.assertIn('emulated', of['title'], s)
+                self.assertEqual(of['size'], '8')
+            self.assertEqual(of['absent'], 'skip')
+
+    def check_rows(self, rows, config):
+        for s, of in config.items():
+            cpu = of['issuer'] == 'cpu'
+            for r in rows[s]:
+                self.assertIn(r['status'], ('ok', 'flagged', 'skipped') if not cpu else ('ok', 'flagged'), f'{s}: {r}')
+                if r['status'] != 'ok':
+                    self.assertTrue(r['reason'])
+            if cpu:
+                self.assertTrue(any(r['mean'] for r in rows[s]))
+
+    def test_orderings(self):
+        config = sections('T4.ini')
+        every = self.legal('ordering')
+        self.assertEqual(len(every), 8)
+        self.check_paths(config)
+        for s, of in config.items():
+            if of.get('vary') == 'ordering':
+                self.assertEqual(values(of), every, s)
+                # control
+                self.assertNotEqual(values({'values': of['values'].replace(', sys-fence-record', '')}), every)
+        parts = {(of.get('queue_mem', 'auto'), of['outstanding']) for of in config.values()
+                 if of.get('probe') == 'fence' and of['issuer'] == 'gpu' and values(of) == GPU_FENCES}
+        self.assertEqual(parts, {(m, k) for m in ('auto', 'host') for k in '134'})
+        rows, plan = self.ran('T4.ini')
+        self.assertEqual({s: values(of) for s, of in config.items()}, plan)
+        self.check_rows(rows, config)
+        for s in ('own', 'other', 'soft', 'cpu'):
+            self.assertEqual({r['value'] for r in rows[s]}, every)
+        submits = [r for r in rows['cpu'] if r['stage'] == 'submit' and r['metric'] == 'latency']
+        self.assertEqual({r['value'] for r in submits}, every)
+        self.assertEqual({r['origin'] for r in submits}, {'measured'})
+        self.assertEqual({r['origin'] for r in rows['cpu'] if r['stage'] == 'completion' and r['metric'] == 'latency'},
+                         {'emulated'})
+
+    def test_paths(self):
+        config = sections('T3.ini')
+        self.check_paths(config)
+        self.assertEqual({values(of) == {'inline', 'pointer'} for of in config.values() if 'vary' in of}, {True})
+        self.assertEqual(sum('vary' not in of and of['ordering'] == 'none' for of in config.values()), len(config) / 2)
+        rows, _ = self.ran('T3.ini')
+        self.check_rows(rows, config)
+        for s in ('cpu', 'cpu-unordered'):
+            for stage in ('submit', 'total'):
+                self.assertTrue(any(r['stage'] == stage and r['mean'] for r in rows[s]))
+        self.assertTrue(all(r['order_class'] == 'unsafe' for r in rows['cpu-unordered']))
+
+    def test_starts(self):
+        config = sections('launch.ini')
+        self.assertEqual(set().union(*(values(of) for of in config.values() if of['vary'] == 'start')), self.legal('start'))
+        rows, _ = self.ran('launch.ini')
+        self.check_rows(rows, config)
+        metrics = {r['metric'] for r in rows['cpu']}
+        self.assertTrue(metrics >= {'to_first', 'to_rung', 'call', 'clock_error'}, metrics)
+
+
+if __name__ == '__main__':
+    assert PROGRAM
+    main()
