@@ -37,6 +37,8 @@ int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
 	return absent();
 }
 void cuda_free(struct buf *b) { (void)b; }
+int cuda_assert(const struct buf *b, int place) { (void)b; (void)place; return absent(); }
+uint64_t cuda_free_bytes(int device) { (void)device; return 0; }
 int cuda_copy(void *dst, const void *src, size_t bytes) { (void)dst; (void)src; (void)bytes; return absent(); }
 int cuda_set(const struct buf *b, int byte) { (void)b; (void)byte; return absent(); }
 void cuda_inject(enum cuda_injection what) { (void)what; }
