@@ -6,7 +6,11 @@
  */
 #include "harness/err.h"
 #include "harness/machine.h"
+#include "stages/crossing/atomic.h"
+#include "stages/crossing/bandwidth.h"
+#include "stages/crossing/load.h"
 #include "stages/crossing/pingpong.h"
+#include "stages/crossing/store.h"
 #include "stages/handoff/rate.h"
 #include "stages/issue/floor.h"
 #include "stages/issuer/issuer.h"
@@ -77,5 +81,29 @@ int rate_gpu_run(const struct rate_args *a, int ord, int form, int kind, int spa
 		 unsigned beside, int device, double patience_s)
 {
 	(void)a; (void)ord; (void)form; (void)kind; (void)spans; (void)blocks; (void)threads; (void)beside; (void)device; (void)patience_s;
+	return absent();
+}
+
+int load_gpu_run(const struct load_args *a, int device, double patience_s)
+{
+	(void)a; (void)device; (void)patience_s;
+	return absent();
+}
+int atomic_gpu_run(const struct atomic_args *a, int sys, unsigned blocks, unsigned threads, int device, double patience_s)
+{
+	(void)a; (void)sys; (void)blocks; (void)threads; (void)device; (void)patience_s;
+	return absent();
+}
+int store_gpu_post(const struct store_args *a, int fence, int device, double patience_s)
+{
+	(void)a; (void)fence; (void)device; (void)patience_s;
+	return absent();
+}
+int store_gpu_ask(const struct store_args *a, int device, double patience_s) { (void)a; (void)device; (void)patience_s; return absent(); }
+int store_gpu_answer(const struct store_args *a, int device, double patience_s) { (void)a; (void)device; (void)patience_s; return absent(); }
+int store_gpu_stop(int device, double patience_s) { (void)device; (void)patience_s; return absent(); }
+int bandwidth_gpu_run(struct bw_args *a, int engine, int device, double patience_s)
+{
+	(void)a; (void)engine; (void)device; (void)patience_s;
 	return absent();
 }
