@@ -18,8 +18,10 @@ from .look import FIVE, ORIGINS, STAGES
 Mean = namedtuple('Mean', 'mean lo hi over runs emulated origin')
 QUANTILES = ('min', 'p50', 'p90', 'p99', 'p999', 'max')
 # Without --metric the first of these that an experiment has.
-METRICS = ('latency', 'rate', 'floor', 'responder', 'plant_delta', 'plant_wall', 'observer', 'polls',
+METRICS = ('latency', 'rate', 'bandwidth', 'store', 'floor', 'responder', 'plant_delta', 'plant_wall', 'observer', 'polls',
            'stale_wqe', 'stale_record')
+# What stands beside a metric as its upper bound, where rows have it.
+CEILING = {'bandwidth': 'ceiling'}
 
 
 # ---- statistics ----

@@ -23,7 +23,7 @@ def value_text(variable, text):
     """64 KiB rather than 65536, for variables in bytes."""
     if VARIABLE_UNIT.get(variable) == 'B' and text.isascii() and text.isdigit():
         n = int(text)
-        for unit, shift in (('MiB', 20), ('KiB', 10)):
+        for unit, shift in (('GiB', 30), ('MiB', 20), ('KiB', 10)):
             if n >= 1 << shift and n % (1 << shift) == 0:
                 return f'{n >> shift} {unit}'
         return f'{n} B' if n else '0'
