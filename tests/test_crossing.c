@@ -297,7 +297,7 @@ static void parts_make_the_whole(void **state)
 		src[i] = (struct vec16){ bw_word(2 * i), bw_word(2 * i + 1) };
 	for (size_t t = 0; t < sizeof(threads) / sizeof(threads[0]); t++)
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-			struct bw_way w = { dst, src };
+			struct bw_way w = { dst, src, 0 };
 			uint64_t n = sizes[s], sum = 0;
 
 			for (int dir = 0; dir < DIRS; dir++) {
@@ -348,7 +348,7 @@ static void slices_make_the_whole(void **state)
 	enum { N = 1001 };
 	static struct vec16 src[N], dst[N];
 	double ns[3];
-	struct bw_args a = { .way = { { dst, src } }, .ways = 1, .n = N, .loops = 2, .samples = 1, .both_ns = ns,
+	struct bw_args a = { .way = { { dst, src, 0 } }, .ways = 1, .n = N, .loops = 2, .samples = 1, .both_ns = ns,
 			     .way_ns = { ns + 1, ns + 2 } };
 
 	(void)state;

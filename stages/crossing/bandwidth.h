@@ -18,8 +18,8 @@ struct __align__(16) vec16 { uint64_t a, b; };
 struct vec16 { uint64_t a, b; } __attribute__((aligned(16)));
 #endif
 
-/* One way: from `src` to `dst`, or one of them alone. */
-struct bw_way { struct vec16 *dst; const struct vec16 *src; };
+/* One way: from `src` to `dst`, or one of them alone. `zero` is 0, which a compiler doesn't know. */
+struct bw_way { struct vec16 *dst; const struct vec16 *src; uint64_t zero; };
 
 struct bw_args {
 	struct bw_way way[2];
@@ -73,6 +73,30 @@ HD uint64_t bw_element(const struct bw_way *w, uint64_t i, const int dir)
 	return v.a + v.b;
 }
 
+/*
+ * The sum of BW_UNROLL loads, which begins when all of them have come: otherwise the
+ * compiler adds each as soon as it can, into few registers, and two or three loads are
+ * under way instead of all. (They are masked with 0.)
+ */
+HD uint64_t bw_sum_of(const struct vec16 *v, uint64_t zero)
+{
+	uint64_t sum = 0;
+
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+	for (int k = 0; k < BW_UNROLL; k++)
+		sum |= v[k].a;
+	sum &= zero;
+#ifdef __CUDA_ARCH__
+	asm volatile("" : "+l"(sum)); /* nor may the sum be put into another order */
+#pragma unroll
+#endif
+	for (int k = 0; k < BW_UNROLL; k++)
+		sum += v[k].a + v[k].b;
+	return sum;
+}
+
 /* A thread's part of one loop; neighbouring threads get neighbouring elements. Returns the
  * sum of the words that it has read (dir=read). */
 HD uint64_t bw_part(const struct bw_way *w, uint64_t n, uint64_t first, uint64_t step, const int dir)
@@ -95,12 +119,10 @@ HD uint64_t bw_part(const struct bw_way *w, uint64_t n, uint64_t first, uint64_t
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-		for (int k = 0; k < BW_UNROLL; k++) {
-			if (dir == DIR_COPY)
-				w->dst[i + (uint64_t)k * step] = v[k];
-			else
-				sum += v[k].a + v[k].b;
-		}
+		for (int k = 0; k < BW_UNROLL && dir == DIR_COPY; k++)
+			w->dst[i + (uint64_t)k * step] = v[k];
+		if (dir == DIR_READ)
+			sum += bw_sum_of(v, w->zero);
 	}
 	for (; i < n; i += step)
 		sum += bw_element(w, i, dir);
