@@ -194,8 +194,16 @@ static void print_narrow(const struct form *m, const struct line *l)
 	}
 }
 
+/* Stages of a point that has no total to take shares of are figures like others. */
 static void print_figures(const struct form *m, const struct line *l)
 {
+	char what[64];
+
+	for (int s = 0; s < STAGES; s++) {
+		snprintf(what, sizeof what, "latency %s", stage_names[s]);
+		if (l->n[s])
+			fprintf(m->f, "    %-44s %12.2f ns%s\n", what, line_mean(l, s), l->emulated[s] ? " (emulated)" : "");
+	}
 	for (int i = 0; i < l->nfigures; i++)
 		fprintf(m->f, "    %-44s %12.2f %s%s\n", l->figure[i].what, l->figure[i].sum / l->figure[i].n,
 			l->figure[i].unit, l->figure[i].emulated ? " (emulated)" : "");

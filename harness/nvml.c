@@ -21,6 +21,7 @@
 #define NVML_OK 0
 #define NVML_TEXT 96 /* driver version 80, name 96, UUID 96 (the _V2 sizes) */
 #define NVML_GPUS_MAX 64
+#define NVML_LINKS_MAX 18 /* NVML_NVLINK_MAX_LINKS */
 
 enum { CLOCK_SM = 1, CLOCK_MEM = 2 };               /* nvmlClockType_t */
 enum { TEMPERATURE_GPU = 0 };                       /* nvmlTemperatureSensors_t */
@@ -41,6 +42,16 @@ struct nvml_bar1 { /* nvmlBAR1Memory_t */
 };
 static_assert(sizeof(struct nvml_bar1) == 24, "nvmlBAR1Memory_t");
 
+enum { FIELD_NVLINK_MB_S = 90 }; /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, an unsigned int */
+
+struct nvml_field { /* nvmlFieldValue_t */
+	unsigned int id, scope;
+	long long timestamp_us, latency_us;
+	int type, rc;
+	union { double d; unsigned int u; unsigned long long ull; } value;
+};
+static_assert(sizeof(struct nvml_field) == 40, "nvmlFieldValue_t");
+
 /* The library and its ways to be called; a function that this driver's library
  * lacks is NULL, and its fact carries a reason. */
 struct nvml {
@@ -60,6 +71,8 @@ typedef int (*fn_dev_kind_uint)(nvml_dev dev, int kind, unsigned int *out);
 typedef int (*fn_dev_two)(nvml_dev dev, unsigned int *a, unsigned int *b);
 typedef int (*fn_dev_mask)(nvml_dev dev, unsigned long long *out);
 typedef int (*fn_dev_ecc)(nvml_dev dev, int errors, int counter, unsigned long long *out);
+typedef int (*fn_dev_index)(nvml_dev dev, unsigned int index, int *out);
+typedef int (*fn_dev_fields)(nvml_dev dev, int count, struct nvml_field *f);
 typedef int (*fn_dev_pci)(nvml_dev dev, struct nvml_pci *out);
 typedef int (*fn_dev_bar1)(nvml_dev dev, struct nvml_bar1 *out);
 
@@ -111,6 +124,7 @@ static const struct {
 	{"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"},
 	{"pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth"},
 	{"pcie_replays", "nvmlDeviceGetPcieReplayCounter"},
+	{"memory_bus_bits", "nvmlDeviceGetMemoryBusWidth"},
 };
 
 static const struct {
@@ -158,6 +172,28 @@ static void numbers_add(const struct nvml *n, nvml_dev dev, json_t *gpu)
 		json_object_set_new(gpu, kind_queries[i].key,
 				    fn ? number_json(n, rc, v) : missing());
 	}
+}
+
+/* NVLinks that are up, and what one of them carries each way. */
+static void nvlink_add(const struct nvml *n, nvml_dev dev, json_t *gpu)
+{
+	struct nvml_field f = {.id = FIELD_NVLINK_MB_S};
+	fn_dev_fields fields;
+	fn_dev_index state;
+	int up = 0, rc;
+
+	FIND(n, state, "nvmlDeviceGetNvLinkState");
+	FIND(n, fields, "nvmlDeviceGetFieldValues");
+	for (unsigned int i = 0; state && i < NVML_LINKS_MAX; i++) {
+		int on = 0;
+
+		up += state(dev, i, &on) == NVML_OK && on == 1;
+	}
+	json_object_set_new(gpu, "nvlink_links", state ? json_integer(up) : missing());
+	rc = fields ? fields(dev, 1, &f) : NVML_OK;
+	if (rc == NVML_OK)
+		rc = f.rc;
+	json_object_set_new(gpu, "nvlink_mb_s", fields ? number_json(n, rc, f.value.u) : missing());
 }
 
 /* ---- what needs words ---- */
@@ -272,6 +308,7 @@ static json_t *gpu_json(const struct nvml *n, nvml_dev dev)
 	json_object_set_new(gpu, "uuid", dev_text_json(n, dev, "nvmlDeviceGetUUID"));
 	json_object_set_new(gpu, "pci", pci_json(n, dev));
 	numbers_add(n, dev, gpu);
+	nvlink_add(n, dev, gpu);
 	json_object_set_new(gpu, "clocks_held_by", clocks_held_json(n, dev));
 	json_object_set_new(gpu, "ecc", ecc_json(n, dev));
 	json_object_set_new(gpu, "mig", mode_json(n, dev, "nvmlDeviceGetMigMode"));

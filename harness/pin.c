@@ -80,8 +80,7 @@ static int cpu_number(int cpu, const char *file, int otherwise)
 	return isdigit((unsigned char)text[0]) ? atoi(text) : otherwise;
 }
 
-/* Is `cpu` in a list like "0-3,8,10-11"? */
-static int list_has(const char *list, int cpu)
+int pin_in_list(const char *list, int cpu)
 {
 	while (*list) {
 		char *end;
@@ -261,7 +260,7 @@ static int near_mark(const char *pci, char *near)
 #endif
 	if (!found && !file_text(list, sizeof(list), SYS_PCI "/%s/%s", name, "local_cpulist"))
 		for (int i = 0; i < nplaces; i++)
-			found += near[i] = (char)list_has(list, places[i].cpu);
+			found += near[i] = (char)pin_in_list(list, places[i].cpu);
 	for (int i = 1; i < nplaces; i++)
 		spread |= pin_node_of_cpu(places[i].cpu) != pin_node_of_cpu(places[0].cpu);
 	return !found || (found == nplaces && spread) ? -ENODEV : 0;
@@ -350,7 +349,7 @@ static json_t *nodes_json(void)
 	if (file_text(online, sizeof(online), SYS_NODE "/%s%s", "online", ""))
 		return nodes;
 	for (int n = 0; n < 4096; n++) {
-		if (!list_has(online, n))
+		if (!pin_in_list(online, n))
 			continue;
 		snprintf(name, sizeof(name), "node%d", n);
 		if (file_text(cpus, sizeof(cpus), SYS_NODE "/%s/%s", name, "cpulist"))

@@ -23,6 +23,8 @@ int pin_self(int cpu);
 /* NUMA node of a CPU, or of the page at p; -1 unknown. */
 int pin_node_of_cpu(int cpu);
 int pin_node_of_page(const void *p);
+/* Is n in a list as sysfs writes them, "0-3,8,10-11"? */
+int pin_in_list(const char *list, int n);
 /* Topology summary for run.json: packages, cores, PUs, NUMA nodes, allowed
  * CPUs, PCI devices of interest. New reference. */
 json_t *pin_topology_json(void);

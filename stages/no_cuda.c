@@ -7,7 +7,11 @@
 #include "harness/err.h"
 #include "harness/machine.h"
 #include "stages/completion/quiet.h"
+#include "stages/crossing/atomic.h"
+#include "stages/crossing/bandwidth.h"
+#include "stages/crossing/load.h"
 #include "stages/crossing/pingpong.h"
+#include "stages/crossing/store.h"
 #include "stages/handoff/rate.h"
 #include "stages/issue/fence.h"
 #include "stages/issue/floor.h"
@@ -44,6 +48,7 @@ int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
 	return absent();
 }
 void cuda_free(struct buf *b) { (void)b; }
+int cuda_assert(const struct buf *b, int place) { (void)b; (void)place; return absent(); }
 int cuda_copy(void *dst, const void *src, size_t bytes) { (void)dst; (void)src; (void)bytes; return absent(); }
 int cuda_set(const struct buf *b, int byte) { (void)b; (void)byte; return absent(); }
 void cuda_inject(enum cuda_injection what) { (void)what; }
@@ -128,5 +133,29 @@ int launch_gpu_drain(struct launch_gpu *r, double patience_s) { (void)r; (void)p
 int fence_gpu_run(const struct fence_args *a, int fence, int device, double patience_s)
 {
 	(void)a; (void)fence; (void)device; (void)patience_s;
+	return absent();
+}
+
+int load_gpu_run(const struct load_args *a, int device, double patience_s)
+{
+	(void)a; (void)device; (void)patience_s;
+	return absent();
+}
+int atomic_gpu_run(const struct atomic_args *a, int sys, unsigned blocks, unsigned threads, int device, double patience_s)
+{
+	(void)a; (void)sys; (void)blocks; (void)threads; (void)device; (void)patience_s;
+	return absent();
+}
+int store_gpu_post(const struct store_args *a, int fence, int device, double patience_s)
+{
+	(void)a; (void)fence; (void)device; (void)patience_s;
+	return absent();
+}
+int store_gpu_ask(const struct store_args *a, int device, double patience_s) { (void)a; (void)device; (void)patience_s; return absent(); }
+int store_gpu_answer(const struct store_args *a, int device, double patience_s) { (void)a; (void)device; (void)patience_s; return absent(); }
+int store_gpu_stop(int device, double patience_s) { (void)device; (void)patience_s; return absent(); }
+int bandwidth_gpu_run(struct bw_args *a, int engine, int device, double patience_s)
+{
+	(void)a; (void)engine; (void)device; (void)patience_s;
 	return absent();
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { PLANT_S = 60 };                /* that planted waits may take in a point */
+enum { SIZE_MAX_B = 16 << 20 };
 enum { BIG = 64 << 10 };              /* payloads above have fewer messages by default */
 #define SLOT_BYTES (64ull << 20)      /* payload memory of each side, if it can be */
 
@@ -139,6 +140,9 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 	int inl = fs_is(pt, "payload", "inline");
 
 	c->op = ops[fs_word(pt, "op")];
+	if (fs_num(pt, "size") > SIZE_MAX_B)
+		return no(EINVAL, why, len, "size=%lld: a message has at most %d B; legal: size=0..%d", (long long)fs_num(pt, "size"),
+			  SIZE_MAX_B, SIZE_MAX_B);
 	c->size = c->op == WQE_NOP ? 0 : (uint32_t)fs_num(pt, "size");
 	if (inl && c->op != WQE_WRITE)
 		return no(EINVAL, why, len, "payload=inline with op=%s: only a write carries its payload; legal: payload=pointer or auto",
@@ -246,6 +250,8 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 	}
 	if (c->fault == FAULT_NONE)
 		return 0;
+	if (c->fault == FAULT_WRONG_PLACE)
+		return no(EINVAL, why, len, "fault=wrong-place: legal with the probes load, store, atomic and bandwidth");
 	if (c->marks == MARKS_OUTER || c->metric == METRIC_RATE)
 		return no(EINVAL, why, len, "fault needs metric=latency and marks=all or rotate: the bare code has no place for it");
 	if (c->fault >= FAULT_OPCODE && c->fault <= FAULT_SLOW_NIC && !c->nic->completes)

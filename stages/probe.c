@@ -9,6 +9,10 @@
 #define FS_PROBES(X) \
 	X(path) \
 	X(pingpong) \
+	X(load) \
+	X(store) \
+	X(atomic) \
+	X(bandwidth) \
 	X(floor) \
 	X(fence) \
 	X(launch) \

@@ -7,16 +7,29 @@
 #define PLACE_WORDS "auto|host|gpu|peer"
 enum place_word { PW_AUTO, PW_HOST, PW_GPU, PW_PEER };
 
+/* Who moves bytes, which way, and how they are counted; what follows a store. */
+#define MOVER_WORDS "sm|ce|cpu"
+enum mover_word { MOVER_SM, MOVER_CE, MOVER_CPU, MOVERS };
+#define DIR_WORDS "read|write|copy"
+enum dir_word { DIR_READ, DIR_WRITE, DIR_COPY, DIRS };
+#define WAYS_WORDS "one|both"
+enum ways_word { WAYS_ONE, WAYS_BOTH };
+#define SCOPE_WORDS "gpu|sys"
+enum scope_word { SCOPED_GPU, SCOPED_SYS, SCOPE_WORDS_N };
+#define AFTER_WORDS "none|release-gpu|release-sys|sc-gpu|sc-sys"
+enum after_word { AFTER_NONE, AFTER_RELEASE_GPU, AFTER_RELEASE_SYS, AFTER_SC_GPU, AFTER_SC_SYS, AFTERS };
+
 /* X(NAME, word): faults in the order of the words. A WQE fault spoils a field,
  * an engine fault makes the NIC do wrong, a GPU fault is an injected return
- * code of the CUDA runtime. */
+ * code of the CUDA runtime; wrong-place puts memory elsewhere than it was asked for. */
 #define FS_FAULTS(X) \
 	X(NONE, "none") \
 	X(OPCODE, "opcode") X(DS, "ds") X(KEY, "key") X(LKEY, "lkey") X(LENGTH, "length") \
 	X(QPN, "qpn") X(INDEX, "index") \
 	X(DEAD_NIC, "dead-nic") X(LOST_DOORBELL, "lost-doorbell") X(STALE_RECORD, "stale-record") \
 	X(ERROR_CQE, "error-cqe") X(LOST_CQE, "lost-cqe") X(SLOW_NIC, "slow-nic") \
-	X(GPU_MEMORY, "gpu-memory") X(GPU_STICKY, "gpu-sticky") X(GPU_LOST, "gpu-lost")
+	X(GPU_MEMORY, "gpu-memory") X(GPU_STICKY, "gpu-sticky") X(GPU_LOST, "gpu-lost") \
+	X(WRONG_PLACE, "wrong-place")
 
 enum fault_word {
 #define X(NAME, word) FAULT_##NAME,

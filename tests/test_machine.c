@@ -277,6 +277,21 @@ static int f_bar1(void *dev, void *out)
 	return poor(dev) ? 3 : 0;
 }
 
+static int f_bus(void *dev, unsigned int *v) { *v = 6144; return poor(dev) ? 3 : 0; }
+static int f_link(void *dev, unsigned int i, int *on) { *on = i != 2; return poor(dev) || i > 3 ? 2 : 0; }
+
+static int f_fields(void *dev, int n, void *out)
+{
+	unsigned int *f = out; /* nvmlFieldValue_t: id, scope, two long longs, type, result, value */
+
+	assert_int_equal(n, 1);
+	assert_int_equal(f[0], 90);
+	f[6] = 1;
+	f[7] = poor(dev) ? 3 : 0;
+	f[8] = 26562;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
@@ -291,6 +306,8 @@ static const struct {
 	/* The older of its two names, as before driver 535. */
 	F("nvmlDeviceGetCurrentClocksThrottleReasons", f_held),
 	F("nvmlDeviceGetEccMode", f_mode), F("nvmlDeviceGetTotalEccErrors", f_ecc),
+	F("nvmlDeviceGetMemoryBusWidth", f_bus), F("nvmlDeviceGetNvLinkState", f_link),
+	F("nvmlDeviceGetFieldValues", f_fields),
 	F("nvmlDeviceGetMigMode", f_mode), F("nvmlDeviceGetBAR1MemoryInfo", f_bar1),
 };
 
@@ -329,6 +346,9 @@ static void test_nvml_is_read_right(void **state)
 	assert_int_equal(json_integer_value(json_object_get(g, "clock_sm_mhz")), 345);
 	assert_int_equal(json_integer_value(json_object_get(g, "clock_mem_mhz")), 2619);
 	assert_string_equal(why(g, "pcie_width"), "not in this driver's NVML");
+	assert_int_equal(json_integer_value(json_object_get(g, "memory_bus_bits")), 6144);
+	assert_int_equal(json_integer_value(json_object_get(g, "nvlink_links")), 3); /* of four, one is down */
+	assert_int_equal(json_integer_value(json_object_get(g, "nvlink_mb_s")), 26562);
 	v = json_object_get(g, "clocks_held_by"); /* bit 10 has no name here */
 	assert_string_equal(json_string_value(json_object_get(v, "mask")), "0x421");
 	assert_int_equal(json_array_size(json_object_get(v, "names")), 2);
@@ -341,6 +361,8 @@ static void test_nvml_is_read_right(void **state)
 	g = json_array_get(json_object_get(j, "gpus"), 1);
 	assert_string_equal(json_string_value(json_object_get(g, "name")), "GPU B");
 	assert_string_equal(why(g, "power_mw"), "Not Supported");
+	assert_int_equal(json_integer_value(json_object_get(g, "nvlink_links")), 0);
+	assert_string_equal(why(g, "nvlink_mb_s"), "Not Supported");
 	assert_string_equal(why(g, "mig"), "Not Supported");
 	assert_string_equal(why(g, "bar1"), "Not Supported");
 	g = json_array_get(json_object_get(j, "gpus"), 2);

@@ -31,7 +31,15 @@ static const char *const faults[FAULTS] = {
 	[FAULT_DEAD_NIC] = "dead-nic", [FAULT_LOST_DOORBELL] = "lost-doorbell",
 	[FAULT_STALE_RECORD] = "stale-record", [FAULT_ERROR_CQE] = "error-cqe", [FAULT_LOST_CQE] = "lost-cqe",
 	[FAULT_SLOW_NIC] = "slow-nic", [FAULT_GPU_MEMORY] = "gpu-memory", [FAULT_GPU_STICKY] = "gpu-sticky",
-	[FAULT_GPU_LOST] = "gpu-lost",
+	[FAULT_GPU_LOST] = "gpu-lost", [FAULT_WRONG_PLACE] = "wrong-place",
+};
+static const char *const movers[] = { [MOVER_SM] = "sm", [MOVER_CE] = "ce", [MOVER_CPU] = "cpu" };
+static const char *const dirs[] = { [DIR_READ] = "read", [DIR_WRITE] = "write", [DIR_COPY] = "copy" };
+static const char *const ways[] = { [WAYS_ONE] = "one", [WAYS_BOTH] = "both" };
+static const char *const scopes[] = { [SCOPED_GPU] = "gpu", [SCOPED_SYS] = "sys" };
+static const char *const fences[AFTERS] = {
+	[AFTER_NONE] = "none", [AFTER_RELEASE_GPU] = "release-gpu", [AFTER_RELEASE_SYS] = "release-sys",
+	[AFTER_SC_GPU] = "sc-gpu", [AFTER_SC_SYS] = "sc-sys",
 };
 static const char *const mechanisms[MECHANISMS] = {
 	[MECH_POPULATE] = "populate", [MECH_MLOCK] = "mlock", [MECH_CUDA_MALLOC] = "cuda-malloc", [MECH_CU_MEM] = "cu-mem",
@@ -55,6 +63,8 @@ static const struct words all_words[] = {
 	{ "cq_mem", 0, 4, places }, { "src_mem", 0, 4, places }, { "dst_mem", 0, 4, places }, { "mem", 0, 4, places },
 	{ "mechanism", 0, MECHANISMS, mechanisms },
 	{ "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
+	{ "mem", 0, 4, places }, { "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, 2, ways },
+	{ "atomic_scope", 0, SCOPE_WORDS_N, scopes }, { "store_fence", 0, AFTERS, fences },
 	{ "plant", 1, MARKS, mark_names }, { "untold", 1, MARKS, mark_names },
 };
 
@@ -183,10 +193,11 @@ static void tables_fit(void **state)
 	}
 }
 
-/* Every probe's point of defaults may run, where there is what it is made for. */
+/* Every probe's point of defaults may run, where there is what it is made for. (A
+ * bandwidth has to be told how much it moves: a message's 8 B are no transfer.) */
 static void defaults_are_legal(void **state)
 {
-	struct machine m = { .ngpus = 1, .cpus = 2 };
+	struct machine m = { .ngpus = 1, .cpus = 2, .gpu = { { .sms = 132, .bytes = 1ull << 37 } } };
 	char why[256] = "";
 
 	(void)state;
@@ -196,7 +207,9 @@ static void defaults_are_legal(void **state)
 
 			fs_point_init(&pt, fs_probes[p]);
 			if (cpu)
-				point_set(&pt, "issuer=cpu");
+				point_set(&pt, "issuer=cpu mover=cpu");
+			if (!strcmp(pt.probe->name, "bandwidth"))
+				point_set(&pt, "size=1M");
 			m.ngpus = !cpu;
 			if (fs_probes[p]->check(&pt, &m, why, sizeof(why)))
 				fail_msg("%s: %s", fs_probes[p]->name, why);
@@ -230,6 +243,8 @@ static const struct refusal { const char *point; int code; const char *says, *le
 	{ "fault=qpn nic=null", EINVAL, "nic=null", "fault=none", "fault=none" },
 	{ "fault=qpn marks=outer", EINVAL, "marks=all", "metric=latency", "marks=all" },
 	{ "fault=qpn metric=rate", EINVAL, "marks=all", "metric=latency", "metric=latency" },
+	{ "size=32M", EINVAL, "size=33554432", "size=0..16777216", "size=16M" },
+	{ "fault=wrong-place", EINVAL, "wrong-place", "load, store", "fault=none" },
 	{ "fault=gpu-lost", EINVAL, "needs a GPU", "issuer=gpu", "fault=none" },
 	{ "plant=built:100 nic=null", EINVAL, "nic=null", "no path", "plant=none" },
 	{ "untold=built:100 nic=null", EINVAL, "nic=null", "no path", "untold=none" },

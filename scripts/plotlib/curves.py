@@ -8,7 +8,7 @@ from . import Refused, published, words
 from .bars import MANY, mark_troubles, slots, trouble_legend, troubled, whiskers
 from .look import LOOK, METRIC_SAYS
 from .page import Page
-from .points import Mean
+from .points import CEILING, Mean
 
 
 def places(group):
@@ -52,6 +52,8 @@ def sweep(group, metric, kind='sweep', beside=()):
     names = group.stages(metric)
     series = {s: [p.mean(s, metric) if id(p) in shown else None for p in group.points] for s in names}
     means = [m for line in series.values() for m in line if m]
+    tops = {s: [p.mean(s, CEILING.get(metric)) for p in group.points] for s in names}
+    tops = {s: line for s, line in tops.items() if any(line)}
     without = [p for p in group.points if id(p) not in shown]
     flagged, absent = troubled(group, without)
     few = len(group.points) <= MANY
@@ -63,6 +65,8 @@ def sweep(group, metric, kind='sweep', beside=()):
                               linestyle='' if few or not group.numeric else '--'),
                        f"{'hollow' if few else '*'}: holds emulated spans, a software NIC's own work"))
     legend += [(published_handle(s), published.legend_text(s)) for s in beside]
+    if tops:
+        legend.append((Line2D([], [], **CEILING_LOOK), 'ceiling, computed from what the machine says of the link'))
     legend += trouble_legend(flagged, absent)
     at, ticks, xlim, xlabel, wide = axis_of(group)
     said = METRIC_SAYS.get(metric, metric)
@@ -71,18 +75,35 @@ def sweep(group, metric, kind='sweep', beside=()):
     page = Page(words.title(group, f'{said} by stage' if len(names) > 1 else said), words.about(group), ticks, xlim,
                 xlabel, legend, notes, wide)
     unit = group.results.unit[metric]
-    lowest, scale = y_of(page, means + [Mean(v, None, None, '', 1, False, '') for s in beside for v in s.at.values()],
-                         unit, said)
+    lowest, scale = y_of(page, means + [m for line in tops.values() for m in line if m] +
+                         [Mean(v, None, None, '', 1, False, '') for s in beside for v in s.at.values()], unit, said)
     if not group.numeric and len(at) <= 60:
         page.ax.vlines([x + 0.5 for x in at[:-1]], 0, 1, transform=page.ax.get_xaxis_transform(), color='#dddddd',
                        linewidth=0.5)
     # The total last, so that it lies on top.
     for i, s in enumerate(reversed(names)):
         line(page, group, s, at, series[s], scale, lowest, ((len(names) - 1) / 2 - i) * 0.09)
+    for s, found in tops.items():
+        ceiling(page, group, s, at, found, scale)
     for k, s in enumerate(beside):
         published_line(page, group, s, k, at, scale)
     mark_troubles(page, at, flagged, absent)
     return page
+
+
+CEILING_LOOK = {'color': '#1a7a3a', 'linestyle': '--', 'linewidth': 1.2}
+
+
+def ceiling(page, group, stage, at, means, scale):
+    """Joined as the means are; names have a dash each."""
+    y = [m.mean / scale if m else math.nan for m in means]
+    if group.numeric:
+        page.ax.plot(at, y, zorder=3, **CEILING_LOOK).pop().set_gid(f'ceiling.{stage}')
+    else:
+        page.ax.plot(at, y, zorder=3, **{**CEILING_LOOK, 'linestyle': ''}, marker='_', markersize=22,
+                     markeredgewidth=1.4).pop().set_gid(f'ceiling.{stage}')
+
+
 
 
 def label(stage, metric, alone):

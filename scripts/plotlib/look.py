@@ -34,13 +34,14 @@ ORIGINS = (
     Origin('measured', '', 'measured'),
     Origin('emulated', '////', "emulated: a software NIC's own work"),
     Origin('fitted', '....', 'fitted: from differences of points'),
+    Origin('analytic', 'xxxx', 'analytic: computed from what the machine says of itself'),
 )
 ORIGIN = {o.name: o for o in ORIGINS}
 
 FLAGGED = '#d00000'
 
 # Units of variables that have one (stages/vars.c).
-VARIABLE_UNIT = {'size': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'plant': 'ns', 'untold': 'ns'}
+VARIABLE_UNIT = {'size': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'stride': 'B', 'plant': 'ns', 'untold': 'ns'}
 
 # Marks that are read on another clock than the issuer's.
 NIC_MARKS = ('seen', 'started', 'fetched', 'translated', 'read', 'written', 'completed')
@@ -55,5 +56,9 @@ METRIC_SAYS = {
     'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
     'register': 'giving memory to a device', 'deregister': 'taking it back',
     'register_first': 'giving memory for the first time', 'deregister_first': 'taking it back for the first time',
+    'bandwidth': 'mean bandwidth', 'bandwidth_there': 'mean bandwidth of the way there',
+    'bandwidth_back': 'mean bandwidth of the way back', 'ceiling': 'ceiling of the link', 'store': 'mean time of a store',
+    'one_way': 'mean time of one way', 'one_way_back': 'mean time of the way back',
+    'offset_bound': 'what an offset of the clocks can be',
     'plant_delta': 'moved by the plant', 'plant_wall': 'wall time added by the plant',
 }

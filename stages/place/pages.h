@@ -50,8 +50,6 @@ uint64_t host_lock_limit(void);
 
 /* ---- CUDA's part, in pages_cuda.c; without CUDA every call is -ENODEV ---- */
 
-/* Free memory of a device that cuda_use() has opened. */
-int cuda_free_bytes(int device, uint64_t *bytes);
 /* Lets GPUs reach populated pages, at the same addresses, which is asserted. */
 int pages_pin(const struct pages *g);
 void pages_unpin(const struct pages *g);

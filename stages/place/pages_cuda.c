@@ -6,16 +6,6 @@
 #include <cuda_runtime_api.h>
 #include <errno.h>
 
-int cuda_free_bytes(int device, uint64_t *bytes)
-{
-	size_t free_, all;
-	int rc = gpu_error(cudaSetDevice(device), "cudaSetDevice");
-
-	rc = rc ? rc : gpu_error(cudaMemGetInfo(&free_, &all), "free memory of the GPU");
-	*bytes = rc ? 0 : free_;
-	return rc;
-}
-
 int pages_pin(const struct pages *g)
 {
 	struct cudaPointerAttributes at;

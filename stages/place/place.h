@@ -27,7 +27,19 @@ struct buf {
  * where it was asked for), with a reason. */
 int place_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned);
 /*
- * The same, but kept for the life of the process and given out again when asked
+ * The same, and looked at before and after: -ENOMEM before anything is allocated
+ * where the place has less than that free; host memory comes from NUMA node `node`
+ * (-1: from where the calling thread's CPU is near); -EFAULT, with both places named,
+ * when it isn't where it was asked for (pointer attributes; the nodes of its pages).
+ */
+int place_alloc_near(struct buf *b, int place, size_t bytes, size_t align, int pinned, int node);
+/* The next place_alloc_near() puts its memory somewhere else than it was asked to:
+ * it has to be found out. 0: no more. */
+void place_plant(int wrong);
+/* Bytes free at a place; 0: not known. */
+uint64_t place_free_bytes(int place, int node);
+/*
+ * The same as place_alloc(), but kept for the life of the process and given out again when asked
  * for by the same name, place and kind: where a line lies decides which part of a
  * GPU's L2 serves it, and so what polling it costs. Points that are compared in
  * one process then use the very same lines. place_free() leaves it alone.
@@ -48,6 +60,10 @@ int cuda_scout(struct machine *m);
 int cuda_use(int a, int b);
 int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned);
 void cuda_free(struct buf *b);
+/* -EFAULT, with both named, when b is not at `place` by its pointer's attributes. */
+int cuda_assert(const struct buf *b, int place);
+/* Free memory of a device that cuda_use() has opened. */
+int cuda_free_bytes(int device, uint64_t *bytes);
 int cuda_copy(void *dst, const void *src, size_t bytes);
 int cuda_set(const struct buf *b, int byte);
 /* From now on the runtime's next fitting call answers as if the device were out

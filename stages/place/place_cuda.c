@@ -152,19 +152,30 @@ int cuda_use(int a, int b)
 /* ---- memory ---- */
 
 /* Is it where it was asked for? The pointer's own attributes say. */
-static int assert_place(const struct buf *b)
+int cuda_assert(const struct buf *b, int place)
 {
 	struct cudaPointerAttributes at;
 	int rc = gpu_error(cudaPointerGetAttributes(&at, b->p), "pointer attributes");
+	char name[16];
 
 	if (rc)
 		return rc;
-	if (b->place == PLACE_HOST ? at.type != cudaMemoryTypeHost : at.type != cudaMemoryTypeDevice || at.device != b->place)
-		return fs_fail(EFAULT, "memory asked for on %s%.0d is of type %d on device %d", b->place == PLACE_HOST ? "the host" : "gpu ",
-			       b->place == PLACE_HOST ? 0 : b->place, at.type, at.device);
-	if (b->place == PLACE_HOST && at.devicePointer != at.hostPointer)
+	if (place == PLACE_HOST ? at.type != cudaMemoryTypeHost : at.type != cudaMemoryTypeDevice || at.device != place)
+		return fs_fail(EFAULT, "memory asked for on %s%s is of type %d (1: the host's, 2: a GPU's) on device %d",
+			       place == PLACE_HOST ? "the " : "", place_name(place, name, sizeof(name)), at.type, at.device);
+	if (place == PLACE_HOST && at.devicePointer != at.hostPointer)
 		return fs_fail(EFAULT, "pinned memory has another address on the GPU: unified addressing is off");
 	return 0;
+}
+
+int cuda_free_bytes(int device, uint64_t *bytes)
+{
+	size_t free_, all;
+	int rc = gpu_error(cudaSetDevice(device), "cudaSetDevice");
+
+	rc = rc ? rc : gpu_error(cudaMemGetInfo(&free_, &all), "free memory of the GPU");
+	*bytes = rc ? 0 : free_;
+	return rc;
 }
 
 int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
@@ -193,7 +204,7 @@ int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
 		return rc;
 	}
 	b->p = (uint8_t *)(((uintptr_t)b->raw + align - 1) / align * align);
-	rc = assert_place(b);
+	rc = cuda_assert(b, place);
 	if (!rc && place == PLACE_HOST)
 		memset(b->p, 0, bytes);
 	else if (!rc)

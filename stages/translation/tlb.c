@@ -11,6 +11,7 @@
 #include "harness/probe.h"
 #include "stages/path.h"
 #include "stages/place/pages.h"
+#include "stages/place/place.h"
 #include "stages/suite.h"
 #include "stages/translation/chase.h"
 #include "stages/translation/ladder.h"

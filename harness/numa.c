@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Node numbers, policies and limits as the kernel documents them:
+ * set_mempolicy(2), move_pages(2), Documentation/admin-guide/cgroup-v2.rst,
+ * Documentation/ABI/stable/sysfs-devices-node.
+ */
+#include "harness/numa.h"
+#include "harness/err.h"
+#include "harness/pin.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SYS_NODE "/sys/devices/system/node"
+enum { POLICY_DEFAULT = 0, POLICY_BIND = 2 }; /* MPOL_*, linux/mempolicy.h */
+enum { NODES_MAX = 1024, PAGES_ASKED = 256 };
+
+static int line_of(const char *path, char *buf, size_t len)
+{
+	FILE *f = fopen(path, "re");
+	int ok = f && fgets(buf, (int)len, f);
+
+	if (f)
+		fclose(f);
+	if (ok)
+		buf[strcspn(buf, "\n")] = 0;
+	return ok && buf[0] ? 0 : -ENOENT;
+}
+
+const char *numa_nodes(char *buf, size_t len)
+{
+	if (line_of(SYS_NODE "/has_memory", buf, len) && line_of(SYS_NODE "/online", buf, len))
+		snprintf(buf, len, "0");
+	return buf;
+}
+
+int numa_has(int node)
+{
+	char list[4096];
+
+	return node >= 0 && pin_in_list(numa_nodes(list, sizeof(list)), node);
+}
+
+/* The sum of these lines of a meminfo, in bytes; a node's has "Node N " in front. */
+static uint64_t meminfo(const char *path, const char *const *names, int sign)
+{
+	char line[256];
+	FILE *f = fopen(path, "re");
+	uint64_t kib = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		for (int i = 0; names[i]; i++) {
+			const char *at = strstr(line, names[i]);
+
+			if (at && (at == line || at[-1] == ' '))
+				kib += strtoull(at + strlen(names[i]), NULL, 10);
+		}
+	if (f)
+		fclose(f);
+	return sign < 0 ? 0 - (kib << 10) : kib << 10;
+}
+
+/* What a control group (version 2) leaves: its limit less what can't be dropped. */
+static uint64_t group_free(void)
+{
+	char text[128];
+	FILE *f;
+	uint64_t max, anon = 0;
+
+	if (line_of("/sys/fs/cgroup/memory.max", text, sizeof(text)) || text[0] < '0' || text[0] > '9')
+		return UINT64_MAX; /* "max", or no such file */
+	max = strtoull(text, NULL, 10);
+	f = fopen("/sys/fs/cgroup/memory.stat", "re");
+	while (f && fgets(text, sizeof(text), f))
+		if (!strncmp(text, "anon ", 5))
+			anon = strtoull(text + 5, NULL, 10);
+	if (f)
+		fclose(f);
+	return max > anon ? max - anon : 0;
+}
+
+uint64_t numa_free(int node)
+{
+	static const char *const available[] = { "MemAvailable:", NULL };
+	/* what a node can give: its free pages and the page cache, but not shared memory */
+	static const char *const node_more[] = { "MemFree:", "FilePages:", NULL }, *const node_less[] = { "Shmem:", NULL };
+	uint64_t all = meminfo("/proc/meminfo", available, 1), of_node = all;
+	uint64_t group = group_free();
+	char path[64];
+
+	all = group < all ? group : all;
+	if (node >= 0) {
+		snprintf(path, sizeof(path), SYS_NODE "/node%d/meminfo", node);
+		of_node = meminfo(path, node_more, 1) + meminfo(path, node_less, -1);
+		if (!of_node)
+			of_node = all;
+	}
+	return of_node < all ? of_node : all;
+}
+
+int numa_bind(int node)
+{
+	unsigned long mask[NODES_MAX / (8 * sizeof(long))] = { 0 };
+	int bits = 8 * (int)sizeof(long);
+
+	if (node >= NODES_MAX)
+		return fs_fail(EINVAL, "NUMA node %d: nodes are counted up to %d here", node, NODES_MAX - 1);
+	if (node >= 0)
+		mask[node / bits] = 1ul << node % bits;
+	if (syscall(SYS_set_mempolicy, node < 0 ? POLICY_DEFAULT : POLICY_BIND, node < 0 ? NULL : mask,
+		    node < 0 ? 0ul : (unsigned long)NODES_MAX + 1))
+		return fs_fail(errno, "can't bind memory to NUMA node %d: %s", node, strerror(errno));
+	return 0;
+}
+
+int numa_check(const void *p, size_t bytes, int node, int *found)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page;
+	size_t n = pages < PAGES_ASKED ? pages : PAGES_ASKED;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = n > 1 ? i * (pages - 1) / (n - 1) : 0;
+		int at = pin_node_of_page((const char *)p + (k * page < bytes ? k * page : bytes - 1));
+
+		*found = at;
+		if (at < 0)
+			return -1;
+		if (at != node)
+			return 1;
+	}
+	return 0;
+}

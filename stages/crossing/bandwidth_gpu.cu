@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes moved by GPU threads or by a copy engine. Each way has a stream of its own;
+ * what a stream is to do is queued behind a gate, a kernel that waits for a word of the
+ * host's, so that queueing is not timed and both ways begin together. Times are those
+ * of CUDA events on either side of the work.
+ */
+extern "C" {
+#include "harness/err.h"
+#include "stages/crossing/bandwidth.h"
+#include "stages/place/gpu.h"
+}
+#include <cuda_runtime.h>
+#include <errno.h>
+
+enum { GATE_NS = 2000000000 };   /* a gate that nobody opens opens itself */
+
+struct kernel_args { struct bw_way way; uint64_t n, loops; uint64_t *sum; };
+
+template <int DIR>
+__global__ void __launch_bounds__(1024) move_kernel(const __grid_constant__ struct kernel_args a)
+{
+	uint64_t first = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (uint64_t)gridDim.x * blockDim.x, sum = 0;
+
+	for (uint64_t l = 0; l < a.loops; l++) {
+		sum += bw_part(&a.way, a.n, first, step, DIR);
+		asm volatile("" : : : "memory");
+	}
+	if (DIR == DIR_READ)
+		atomicAdd((unsigned long long *)a.sum, (unsigned long long)sum);
+}
+
+static const void *const movers[DIRS] = {
+	(const void *)move_kernel<DIR_READ>, (const void *)move_kernel<DIR_WRITE>, (const void *)move_kernel<DIR_COPY>,
+};
+static_assert(DIR_READ == 0 && DIR_WRITE == 1 && DIR_COPY == 2, "in the order of the words");
+
+__global__ void gate_kernel(const uint32_t *open)
+{
+	uint64_t t0 = wall_ticks_ns();
+
+	while (!ld32_acquire(open) && wall_ticks_ns() - t0 < GATE_NS)
+		;
+}
+
+/* Of one run: a stream and two events for each way. */
+struct flow { struct gpu *g; cudaStream_t stream[2]; cudaEvent_t begin[2], end[2]; uint64_t *sum; };
+
+static void flow_term(struct flow *f)
+{
+	for (int w = 0; w < 2; w++) {
+		if (f->begin[w])
+			cudaEventDestroy(f->begin[w]);
+		if (f->end[w])
+			cudaEventDestroy(f->end[w]);
+	}
+	if (f->sum)
+		cudaFree(f->sum);
+}
+
+static int flow_init(struct flow *f, struct gpu *g)
+{
+	int rc = 0;
+
+	f->g = g;
+	f->sum = nullptr;
+	f->stream[0] = (cudaStream_t)g->issue_stream;
+	f->stream[1] = (cudaStream_t)g->side_stream;
+	for (int w = 0; w < 2; w++)
+		f->begin[w] = f->end[w] = nullptr;
+	for (int w = 0; w < 2 && !rc; w++)
+		if (!(rc = gpu_error(cudaEventCreate(&f->begin[w]), "an event")))
+			rc = gpu_error(cudaEventCreate(&f->end[w]), "an event");
+	if (!rc && !(rc = gpu_error(cudaMalloc((void **)&f->sum, sizeof(*f->sum)), "a sum")))
+		rc = gpu_error(cudaMemset(f->sum, 0, sizeof(*f->sum)), "a sum");
+	return rc ? rc : gpu_error(cudaDeviceSynchronize(), "a sum");
+}
+
+/* Queues one way of a sample behind a gate. */
+static int way_queue(const struct flow *f, const struct bw_args *a, int w, int engine)
+{
+	struct kernel_args k = { a->way[w], a->n, a->loops, f->sum };
+	void *args[] = { &k }, *gate[] = { (void *)&f->g->ready };
+	int rc;
+
+	if ((rc = gpu_launch(f->g, (const void *)gate_kernel, 1, gate, 0, f->stream[w], "a gate")) ||
+	    (rc = gpu_error(cudaEventRecord(f->begin[w], f->stream[w]), "an event")))
+		return rc;
+	if (engine)
+		for (uint64_t l = 0; l < a->loops && !rc; l++)
+			rc = gpu_error(cudaMemcpyAsync(a->way[w].dst, a->way[w].src, a->n * sizeof(struct vec16),
+						       cudaMemcpyDefault, f->stream[w]), "a copy");
+	else
+		/* blocks need not be resident at once: those that don't fit come later */
+		rc = gpu_error(cudaLaunchKernel(movers[a->dir], dim3(a->blocks), dim3(a->threads), args, 0, f->stream[w]),
+			       "the kernel that moves bytes");
+	return rc ? rc : gpu_error(cudaEventRecord(f->end[w], f->stream[w]), "an event");
+}
+
+static int elapsed(double *ns, cudaEvent_t from, cudaEvent_t to)
+{
+	float ms = 0;
+	int rc = gpu_error(cudaEventElapsedTime(&ms, from, to), "the time between two events");
+
+	*ns = (double)ms * 1e6;
+	return rc;
+}
+
+static int sample(const struct flow *f, struct bw_args *a, int engine, int64_t s, double patience_s)
+{
+	double ns[2][2] = { { 0, 0 }, { 0, 0 } };
+	int rc = 0;
+
+	__atomic_store_n(f->g->ready, 0u, __ATOMIC_RELEASE);
+	for (int w = 0; w < a->ways && !rc; w++)
+		rc = way_queue(f, a, w, engine);
+	__atomic_store_n(f->g->ready, 1u, __ATOMIC_RELEASE); /* whatever came: what is queued has to end */
+	for (int w = 0; w < a->ways && !rc; w++)
+		rc = gpu_wait(f->stream[w], patience_s, "moving bytes");
+	/* from the first to begin to the last to end */
+	for (int b = 0; b < a->ways && !rc; b++)
+		for (int e = 0; e < a->ways && !rc; e++)
+			rc = elapsed(&ns[b][e], f->begin[b], f->end[e]);
+	if (rc || s < 0)
+		return rc;
+	a->both_ns[s] = 0;
+	for (int b = 0; b < a->ways; b++) {
+		a->way_ns[b][s] = ns[b][b];
+		for (int e = 0; e < a->ways; e++)
+			if (ns[b][e] > a->both_ns[s])
+				a->both_ns[s] = ns[b][e];
+	}
+	return 0;
+}
+
+extern "C" int bandwidth_gpu_run(struct bw_args *a, int engine, int device, double patience_s)
+{
+	struct gpu *g = gpu_of(device);
+	struct flow f;
+	int rc;
+
+	if (!g)
+		return fs_fail(ENODEV, "gpu %d is not in use", device);
+	rc = flow_init(&f, g);
+	/* the kernels first: loading one in the middle would wait for a gate */
+	if (!rc && !(rc = gpu_load(g, (const void *)gate_kernel, "a gate")) && !engine)
+		rc = gpu_load(g, movers[a->dir], "the kernel that moves bytes");
+	for (int64_t s = -(int64_t)a->warmup; s < (int64_t)a->samples && !rc; s++)
+		rc = sample(&f, a, engine, s, patience_s);
+	if (!rc)
+		rc = gpu_error(cudaMemcpy(&a->sum, f.sum, sizeof(a->sum), cudaMemcpyDefault), "a sum");
+	if (rc != -EBUSY)
+		flow_term(&f);
+	return rc;
+}

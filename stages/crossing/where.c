@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/crossing/where.h"
+#include "harness/clock.h"
+#include "harness/err.h"
+#include "harness/numa.h"
+#include "harness/pin.h"
+#include "stages/path.h"
+#include "stages/suite.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int refuse(int code, char *why, size_t len, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, len, fmt, ap);
+	va_end(ap);
+	return -code;
+}
+
+int where_issuer(const struct point *pt, const struct machine *m, const char *asked, const char *otherwise,
+		 struct where *w, char *why, size_t len)
+{
+	int g = (int)fs_num(pt, "gpu");
+
+	if (!m->ngpus)
+		return refuse(ENODEV, why, len, "%s needs a GPU: %s; without one: %s", asked,
+			      m->gpu_reason[0] ? m->gpu_reason : "none found", otherwise);
+	if (g >= m->ngpus)
+		return refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	w->issuer_gpu = g;
+	w->pinned = 1;
+	return 0;
+}
+
+int where_far(const struct point *pt, const struct machine *m, struct where *w, char *why, size_t len)
+{
+	int g = w->issuer_gpu >= 0 ? w->issuer_gpu : (int)fs_num(pt, "gpu"), n;
+
+	if (w->far_gpu >= 0)
+		return 0;
+	if (!m->ngpus)
+		return refuse(ENODEV, why, len, "nic=peer needs a GPU: %s", m->gpu_reason[0] ? m->gpu_reason : "none found");
+	w->far_gpu = g;
+	if (fs_is(pt, "nic_gpu", "auto")) {
+		for (n = 0; n < m->ngpus; n++)
+			if (n != g && g < m->ngpus && m->gpu[g].peers >> n & 1 && m->gpu[n].peers >> g & 1)
+				break;
+		if (n < m->ngpus)
+			w->far_gpu = n;
+	} else if (!fs_is(pt, "nic_gpu", "gpu")) {
+		w->far_gpu = (int)fs_num(pt, "nic_gpu");
+	}
+	if (w->far_gpu >= m->ngpus)
+		return refuse(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", w->far_gpu, m->ngpus - 1);
+	if (w->issuer_gpu >= 0 && w->far_gpu != g && !(m->gpu[g].peers >> w->far_gpu & 1))
+		return refuse(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access)", g, w->far_gpu);
+	w->pinned = 1;
+	return 0;
+}
+
+int where_place(const struct point *pt, const struct machine *m, const char *var, int own, struct where *w, int *place,
+		char *why, size_t len)
+{
+	int word = fs_word(pt, var), rc;
+
+	*place = own;
+	if (word == PW_HOST)
+		*place = PLACE_HOST;
+	if (word == PW_AUTO || word == PW_HOST)
+		return 0;
+	if (w->issuer_gpu < 0)
+		return refuse(EINVAL, why, len, "%s=%s from a CPU: it can't reach GPU memory; legal: auto, host", var,
+			      word == PW_GPU ? "gpu" : "peer");
+	*place = w->issuer_gpu;
+	if (word == PW_GPU)
+		return 0;
+	if (fs_is(pt, "nic_gpu", "gpu"))
+		return refuse(EINVAL, why, len, "%s=peer with nic_gpu=gpu: that is no other GPU; legal: auto, host, gpu", var);
+	if ((rc = where_far(pt, m, w, why, len)))
+		return rc;
+	*place = w->far_gpu;
+	return w->far_gpu != w->issuer_gpu ? 0 :
+	       refuse(ENODEV, why, len, "%s=peer needs a second GPU that both reach; legal here: auto, host, gpu", var);
+}
+
+int where_host(const struct point *pt, const struct machine *m, int host, struct where *w, char *why, size_t len)
+{
+	const char *pci = w->issuer_gpu >= 0 && w->issuer_gpu < m->ngpus ? m->gpu[w->issuer_gpu].pci : "";
+	char nodes[256];
+	int k = 0;
+
+	w->fault = fs_word(pt, "fault");
+	if (w->fault != FAULT_NONE && w->fault != FAULT_WRONG_PLACE)
+		return refuse(EINVAL, why, len, "fault=%s: there is no queue here; legal: none, wrong-place",
+			      fs_word_text(pt, "fault", nodes, sizeof(nodes)));
+	w->node = fs_is(pt, "numa", "auto") ? -1 : (int)fs_num(pt, "numa");
+	if (w->node >= 0 && !host)
+		return refuse(EINVAL, why, len, "numa=%d: none of this memory is the host's; legal: numa=auto", w->node);
+	if (w->node >= 0 && !numa_has(w->node))
+		return refuse(ENODEV, why, len, "numa=%d: here memory is on node %s", w->node, numa_nodes(nodes, sizeof(nodes)));
+	w->cpu = fs_is(pt, "cpu", "auto") ? pin_cpu_near(pci, 0, NULL) : (int)fs_num(pt, "cpu");
+	while (k < pin_cpus() && pin_cpu(k) != w->cpu)
+		k++;
+	return k < pin_cpus() ? 0 : refuse(ENODEV, why, len, "cpu=%d: this process may not run there", w->cpu);
+}
+
+int where_fits(const struct machine *m, int place, uint64_t bytes, const char *what, char *why, size_t len)
+{
+	uint64_t has = place == PLACE_HOST ? numa_free(-1) : m->gpu[place].bytes;
+	char name[16];
+
+	if (!has || bytes <= has)
+		return 0;
+	return refuse(ENODEV, why, len, "%s needs %llu MiB, and %s%s has %llu MiB%s", what, (unsigned long long)bytes >> 20,
+		      place == PLACE_HOST ? "the " : "", place_name(place, name, sizeof(name)),
+		      (unsigned long long)has >> 20, place == PLACE_HOST ? " free" : "");
+}
+
+int where_resolve(const struct point *pt, const struct machine *m, struct where *w, char *why, size_t len)
+{
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->issuer_gpu = w->far_gpu = -1;
+	/* what is wrong anywhere is said before what is missing here */
+	if (fs_is(pt, "issuer", "cpu"))
+		return (rc = where_place(pt, m, "mem", PLACE_HOST, w, &w->mem, why, len)) ? rc : where_host(pt, m, 1, w, why, len);
+	rc = where_issuer(pt, m, "issuer=gpu", "issuer=cpu", w, why, len);
+	if (!rc)
+		rc = where_place(pt, m, "mem", w->issuer_gpu, w, &w->mem, why, len);
+	return rc ? rc : where_host(pt, m, w->mem == PLACE_HOST, w, why, len);
+}
+
+int where_use(struct where *w)
+{
+	int rc = pin_self(w->cpu);
+
+	w->gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
+	if (!rc && w->pinned)
+		rc = cuda_use(w->issuer_gpu, w->far_gpu);
+	place_plant(w->fault == FAULT_WRONG_PLACE);
+	return rc;
+}
+
+int where_alloc(struct buf *b, const struct where *w, int place, uint64_t bytes)
+{
+	return place_alloc_near(b, place, bytes, 4096, w->pinned, w->node);
+}
+
+void where_found(struct rows *out, const char *name, const struct buf *b)
+{
+	int node = b->place == PLACE_HOST ? pin_node_of_page(b->p) : -1;
+	char at[16];
+
+	place_name(b->place, at, sizeof(at));
+	if (node >= 0)
+		rows_found(out, name, "%s, node %d", at, node);
+	else
+		rows_found(out, name, "%s%s", at, b->place == PLACE_HOST ? ", its node is not told" : "");
+}
+
+struct row *cross_row(struct rows *out, const char *stage, const char *link, const char *metric, const char *unit)
+{
+	struct row *r = rows_add(out);
+
+	if (!r)
+		return NULL;
+	snprintf(r->stage, sizeof(r->stage), "%s", stage);
+	snprintf(r->link, sizeof(r->link), "%s", link);
+	snprintf(r->metric, sizeof(r->metric), "%s", metric);
+	snprintf(r->unit, sizeof(r->unit), "%s", unit);
+	return r;
+}
+
+int where_issuer_place(const struct where *w)
+{
+	return w->issuer_gpu >= 0 ? w->issuer_gpu : PLACE_HOST;
+}
+
+int cross_latency(struct row *r, const uint64_t *x, uint64_t n, double rate)
+{
+	double *ns;
+	int rc;
+
+	if (!r)
+		return -ENOMEM;
+	if (!(ns = malloc(n * sizeof(*ns))))
+		return fs_fail(ENOMEM, "no memory for samples");
+	for (uint64_t i = 0; i < n; i++)
+		ns[i] = (double)x[i] * rate;
+	rc = summary_of(ns, n, 8, &r->s);
+	free(ns);
+	return rc;
+}
+
+double number_or(const struct point *pt, const char *var, double otherwise)
+{
+	return fs_is(pt, var, "auto") ? otherwise : (double)fs_num(pt, var);
+}
