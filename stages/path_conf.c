@@ -143,13 +143,13 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 	if (inl && c->op != WQE_WRITE)
 		return no(EINVAL, why, len, "payload=inline with op=%s: only a write carries its payload; legal: payload=pointer or auto",
 			  c->op == WQE_READ ? "read" : "nop");
-	if (inl && c->size > WQE_INLINE_MAX)
-		return no(EINVAL, why, len, "payload=inline with size=%u: a WQE of one basic block carries at most %d B; legal: size=0..%d, or payload=pointer",
-			  c->size, WQE_INLINE_MAX, WQE_INLINE_MAX);
+	if (inl && c->size > WQE_INLINE_TWO)
+		return no(EINVAL, why, len, "payload=inline with size=%u: a WQE of two basic blocks carries at most %d B; legal: size=0..%d, or payload=pointer",
+			  c->size, WQE_INLINE_TWO, WQE_INLINE_TWO);
 	if (fs_is(pt, "payload", "auto"))
 		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX;
 	c->choice.kind = c->op == WQE_NOP ? POST_NOP : c->op == WQE_READ ? POST_READ :
-			 inl ? POST_INLINE : POST_WRITE;
+			 !inl ? POST_WRITE : c->size > WQE_INLINE_MAX ? POST_INLINE2 : POST_INLINE;
 	return 0;
 }
 
@@ -175,6 +175,7 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 {
 	static const uint32_t shifts[] = { 12, 16, 21 };
 	uint64_t entries = (uint64_t)fs_num(pt, "entries");
+	uint32_t blocks = post_blocks(c->choice.kind);
 
 	c->choice.ord = fs_word(pt, "ordering");
 	c->choice.mode = fs_word(pt, "doorbell");
@@ -184,9 +185,13 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 	c->segment = (uint32_t)fs_num(pt, "segment");
 	c->page_shift = shifts[fs_word(pt, "page")];
 	c->recover_every = (uint32_t)fs_num(pt, "recover_every");
-	if (c->depth > entries)
-		return no(EINVAL, why, len, "depth=%u is over the queue of entries=%llu; legal: depth=1..%llu",
-			  c->depth, (unsigned long long)entries, (unsigned long long)entries);
+	if (c->depth > entries / blocks)
+		return no(EINVAL, why, len, "depth=%u is over the queue of entries=%llu%s; legal: depth=1..%llu",
+			  c->depth, (unsigned long long)entries, blocks > 1 ? ", two to a message" : "",
+			  (unsigned long long)entries / blocks);
+	if (blocks > 1 && c->choice.mode != DBM_RECORD_RING)
+		return no(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which is built for one doorbell; legal: doorbell=record-ring, or size=0..%d",
+			  c->size, WQE_INLINE_MAX);
 	if (c->batch > c->depth)
 		return no(EINVAL, why, len, "batch=%u is over depth=%u: one doorbell can't announce more than may be under way; legal: batch=1..%u",
 			  c->batch, c->depth, c->depth);
@@ -253,7 +258,7 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 	if ((c->fault == FAULT_KEY || c->fault == FAULT_LENGTH) && !c->size)
 		return no(EINVAL, why, len, "fault=%s without payload: the WQE has no such field; legal: op=write or read and size=1..",
 			  c->fault == FAULT_KEY ? "key" : "length");
-	if (c->fault == FAULT_LKEY && (!c->size || c->choice.kind == POST_INLINE))
+	if (c->fault == FAULT_LKEY && (!c->size || post_is_inline(c->choice.kind)))
 		return no(EINVAL, why, len, "fault=lkey: an inline or empty payload has no local key; legal: payload=pointer");
 	if (c->fault == FAULT_LOST_DOORBELL && c->depth > 1)
 		return no(EINVAL, why, len, "fault=lost-doorbell with depth=%u: the next doorbell announces what was lost; legal: depth=1", c->depth);

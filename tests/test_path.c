@@ -168,6 +168,9 @@ static const char *const grid[] = {
 	"metric=rate depth=64 batch=7", "metric=rate payload=pointer size=24", "metric=rate depth=32 size=300",
 	"messages=1 warmup=0", "messages=1", "messages=129 warmup=129", "check=none size=300", "check=each size=300",
 	"check=end size=300", "metric=rate op=read size=40 warmup=0",
+	"size=29 payload=inline", "size=92 payload=inline", "size=53 payload=inline depth=8 batch=3 entries=16",
+	"metric=rate size=92 payload=inline depth=64 batch=7", "size=64 payload=inline recover_every=1",
+	"metric=rate size=61 payload=inline check=end",
 };
 
 static void every_kind_of_point(void **state)
@@ -232,7 +235,7 @@ static void random_point(struct point *pt)
 	if (below(8)) /* large pages take long to clear */
 		point_set(pt, "page=4k");
 	point_set(pt, below(4) ? "nic=soft" : "nic=null");
-	set_number(pt, "size", below(4) ? below(40) : below(8) ? below(400) : below(20000));
+	set_number(pt, "size", below(4) ? below(100) : below(8) ? below(400) : below(20000));
 	set_number(pt, "entries", entries);
 	set_number(pt, "depth", below(2) ? 1 : 1 + below(entries));
 	set_number(pt, "batch", below(2) ? 1 : 1 + below(8));
@@ -308,6 +311,10 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=lkey op=read", EREMOTEIO, "0x04", "local protection" },
 	{ "fault=length", EREMOTEIO, "0x01", "local length" },
 	{ "fault=length size=64", EREMOTEIO, "0x01", "local length" },
+	{ "fault=length size=64 payload=inline", EREMOTEIO, "0x01", "local length" },
+	{ "fault=ds size=92 payload=inline", EREMOTEIO, "0x02", "local QP operation" },
+	{ "fault=key size=92 payload=inline", EREMOTEIO, "0x13", "message 100" },
+	{ "fault=index size=92 payload=inline depth=4 entries=8", EREMOTEIO, "0x02", "wqe_counter 200" },
 	{ "fault=length size=64 op=read", EREMOTEIO, "0x01", "local length" },
 	{ "fault=length size=1M messages=10", EREMOTEIO, "0x01", "local length" },
 	{ "fault=opcode depth=16 batch=4", EREMOTEIO, "0x02", "message 100" },
@@ -394,7 +401,7 @@ static int null_pass(struct path_mem *m, struct path_conf *c)
 
 static void the_null_ring_is_verified(void **state)
 {
-	static const char *const points[] = { "size=24", "size=40 op=write", "op=read", "op=nop", "doorbell=ring" };
+	static const char *const points[] = { "size=24", "size=40 op=write", "op=read", "op=nop", "doorbell=ring", "size=60 payload=inline depth=16" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
@@ -402,7 +409,7 @@ static void the_null_ring_is_verified(void **state)
 		struct path_conf c;
 		struct point pt;
 		char why[256];
-		uint32_t used;
+		uint32_t used, span;
 
 		point_of(&pt, "issuer=cpu nic=null entries=32 depth=32 messages=200");
 		point_set(&pt, points[i]);
@@ -411,12 +418,13 @@ static void the_null_ring_is_verified(void **state)
 		assert_int_equal(path_mem_init(&m, &c), 0);
 		spoiler_at = NULL;
 		assert_int_equal(null_pass(&m, &c), 0);
-		used = WQE_SEG * (c.choice.kind == POST_NOP ? 1 : c.choice.kind == POST_INLINE ? wqe_ds_inline(c.size) :
+		used = WQE_SEG * (c.choice.kind == POST_NOP ? 1 : post_is_inline(c.choice.kind) ? wqe_ds_inline(c.size) :
 				  wqe_ds_pointer(c.size));
+		span = WQEBB * post_blocks(c.choice.kind);
 		spoiler_bit = 0x10;
 		for (uint32_t b = 0; b < 32 * WQEBB; b += 9) { /* every byte offset, over all slots */
 			spoiler_at = spoiler_pass.eng.wq + b;
-			assert_int_equal(null_pass(&m, &c), b % WQEBB < used ? -EBADMSG : 0);
+			assert_int_equal(null_pass(&m, &c), b % span < used ? -EBADMSG : 0);
 		}
 		spoiler_at = spoiler_pass.eng.dbrec + DBREC_SEND + 3;
 		assert_int_equal(null_pass(&m, &c), c.choice.mode == DBM_RING ? 0 : -EBADMSG);

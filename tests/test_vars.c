@@ -110,6 +110,8 @@ static void words_become_what_they_say(void **state)
 {
 	static const struct { const char *text; int op, kind; uint32_t size; } ops[] = {
 		{ "op=write size=28", WQE_WRITE, POST_INLINE, 28 }, { "op=write size=29", WQE_WRITE, POST_WRITE, 29 },
+		{ "size=28 payload=inline", WQE_WRITE, POST_INLINE, 28 }, { "size=29 payload=inline", WQE_WRITE, POST_INLINE2, 29 },
+		{ "size=92 payload=inline", WQE_WRITE, POST_INLINE2, 92 },
 		{ "op=write size=8 payload=pointer", WQE_WRITE, POST_WRITE, 8 }, { "op=read size=8", WQE_READ, POST_READ, 8 },
 		{ "op=nop size=8", WQE_NOP, POST_NOP, 0 },
 	};
@@ -206,8 +208,11 @@ static void defaults_are_legal(void **state)
 /* ---- what can't be ---- */
 
 static const struct refusal { const char *point; int code; const char *says, *legal; const char *cure; } refusals[] = {
-	{ "size=29 payload=inline", EINVAL, "size=29", "size=0..28", "size=28" },
-	{ "size=64 payload=inline", EINVAL, "28 B", "payload=pointer", "payload=pointer" },
+	{ "size=93 payload=inline", EINVAL, "size=93", "size=0..92", "size=92" },
+	{ "size=128 payload=inline", EINVAL, "92 B", "payload=pointer", "payload=pointer" },
+	{ "size=64 payload=inline doorbell=ring", EINVAL, "two basic blocks", "doorbell=record-ring", "doorbell=record-ring" },
+	{ "size=64 payload=inline doorbell=ring", EINVAL, "two basic blocks", "size=0..28", "size=28" },
+	{ "size=64 payload=inline depth=17 entries=32", EINVAL, "two to a message", "depth=1..16", "depth=16" },
 	{ "op=read payload=inline", EINVAL, "op=read", "payload=pointer", "payload=auto" },
 	{ "op=nop payload=inline", EINVAL, "op=nop", "payload=pointer", "payload=auto" },
 	{ "queue_mem=gpu", EINVAL, "queue_mem=gpu", "auto, host", "queue_mem=host" },
@@ -291,6 +296,12 @@ static void other_probes_refuse_too(void **state)
 	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "size=0..28"));
 	point_set(&pt, "size=28");
+	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), 0);
+	fs_point_init(&pt, fs_probe_find("rate"));
+	point_set(&pt, "issuer=cpu nic=null size=64 payload=inline");
+	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "two basic blocks"));
+	point_set(&pt, "payload=pointer");
 	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), 0);
 }
 

@@ -23,8 +23,12 @@
 
 #include "stages/issuer/run.h"
 
-/* X over every specialised loop: ordering, doorbell, kind. */
-#define FS_COMBINATIONS_KIND(X, o, d) X(o, d, INLINE) X(o, d, WRITE) X(o, d, READ) X(o, d, NOP)
+/* X over every specialised loop: ordering, doorbell, kind. WQEs of two blocks with one
+ * doorbell alone: each combination is a kernel. */
+#define FS_COMBINATIONS_KIND(X, o, d) X(o, d, INLINE) X(o, d, WRITE) X(o, d, READ) X(o, d, NOP) FS_TWO_BLOCKS_##d(X, o, d)
+#define FS_TWO_BLOCKS_RECORD_RING(X, o, d) X(o, d, INLINE2)
+#define FS_TWO_BLOCKS_RING_RECORD_RING(X, o, d)
+#define FS_TWO_BLOCKS_RING(X, o, d)
 #define FS_COMBINATIONS_DB(X, o) \
 	FS_COMBINATIONS_KIND(X, o, RECORD_RING) \
 	FS_COMBINATIONS_KIND(X, o, RING_RECORD_RING) \
@@ -209,13 +213,13 @@ HD int issuer_too_late(struct issuer *s)
 	return now - s->late_ns > s->a->wait_ns;
 }
 
-HD void issuer_finish(struct issuer *s, uint64_t status)
+HD void issuer_finish(struct issuer *s, uint64_t status, const int kind)
 {
 	struct issue_out *o = s->out;
 
 	o->poll_ticks = s->h.dither_ticks;
 	o->first = s->first;
-	o->posted = s->h.qs.pi;
+	o->posted = post_message(s->h.qs.pi, kind);
 	o->done = s->h.done;
 	o->reloads = s->h.qs.reloads;
 	o->status = status;
@@ -237,7 +241,7 @@ HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int k
 		if (s->open && s->h.done == s->h.end && issuer_close(s))
 			return;
 		if (!s->open && !issuer_open(s)) {
-			issuer_finish(s, ISSUE_OK);
+			issuer_finish(s, ISSUE_OK, kind);
 			return;
 		}
 		why = issuer_run(s, ord, mode, kind, instr);
@@ -245,10 +249,10 @@ HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int k
 			if (!issuer_payload(s, why == IW_FILL ? IJ_FILL : IJ_CHECK, kind))
 				return;
 		} else if (why == IW_CQE) {
-			issuer_finish(s, issue_odd_cqe(s));
+			issuer_finish(s, issue_odd_cqe(s), kind);
 			return;
 		} else if (why != IW_DONE && issuer_too_late(s)) {
-			issuer_finish(s, ISSUE_TIMEOUT);
+			issuer_finish(s, ISSUE_TIMEOUT, kind);
 			return;
 		}
 	}

@@ -45,13 +45,14 @@ HD void issuer_intent(const struct issuer *s, struct posting *h, uint64_t m, str
 	h->again = 0; /* the others of its batch are decided on for the first time */
 }
 
-/* Message m has its slot: up to its WQE. `most` is a literal: no inline payload is
- * longer. */
-HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t m, struct early *t, const uint32_t most,
+/* The message of WQE `index` has its slot: up to its WQE. `most` is a literal: no inline
+ * payload of one block is longer. */
+HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t index, struct early *t, const uint32_t most,
 		     const int kind, const int instr)
 {
+	uint64_t m = post_message(index, kind);
 	uint32_t off = ((uint32_t)m & h->slot_mask) << h->stride_shift;
-	uint64_t w[WQE_WORDS];
+	uint64_t w[WQE_WORDS], w2[WQE_WORDS];
 	struct resolved x;
 
 	plant(&h->k, MARK_RESERVED, instr);
@@ -59,11 +60,15 @@ HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t m, stru
 	x = resolve(&h->res, off, kind, instr == ALL || instr == FLEX);
 	plant_after(&h->k, MARK_RESOLVED, x.lkey ^ x.rkey, instr);
 	sink_stamp_after(&h->k, MARK_RESOLVED, x.lkey ^ x.rkey, &t->resolved, instr);
-	wqe_build(&h->q, w, m, &x, h->local + off, h->len, kind);
+	wqe_build_at(&h->q, w, index, m, &x, h->local + off, h->len, kind);
+	if (kind == POST_INLINE2)
+		wqe_build_second(w2, m);
 	if (instr == FLEX && m == h->fault_at)
 		wqe_spoil(w, s->a->fault);
 	plant(&h->k, MARK_BUILT, instr);
-	wqe_store(&h->q, m, w, kind == POST_INLINE && most < WQE_INLINE_MAX ? most : h->len, kind);
+	wqe_store(&h->q, index, w, kind == POST_INLINE && most < WQE_INLINE_MAX ? most : h->len, kind);
+	if (kind == POST_INLINE2)
+		wqe_store_second(&h->q, index, w2, h->len);
 	sink_stamp(&h->k, MARK_BUILT, &t->built, instr);
 }
 
@@ -82,13 +87,13 @@ HD uint64_t issuer_ring(struct posting *h, const int ord, const int mode, const 
 HD int issuer_post_one(const struct issuer *s, struct posting *h, const uint32_t most, const int ord, const int mode, const int kind,
 		       const int instr)
 {
-	uint64_t m = h->qs.pi, rung;
+	uint64_t index = h->qs.pi, rung;
 	struct early t = { 0, 0, 0, 0 };
 
-	issuer_intent(s, h, m, &t, instr);
-	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, 1)))
+	issuer_intent(s, h, post_message(index, kind), &t, instr);
+	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, post_blocks(kind))))
 		return 0;
-	issuer_build(s, h, m, &t, most, kind, instr);
+	issuer_build(s, h, index, &t, most, kind, instr);
 	rung = issuer_ring(h, ord, mode, instr);
 	if (instr != MUTE)
 		issuer_put(h, h->k.at, &t, instr);
@@ -101,27 +106,27 @@ HD int issuer_post_one(const struct issuer *s, struct posting *h, const uint32_t
 HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, const uint32_t most, const int ord, const int mode,
 			const int kind, const int instr)
 {
-	uint64_t m = h->qs.pi, rung;
+	uint64_t index = h->qs.pi, m = post_message(index, kind), rung;
 	struct early t = { 0, 0, 0, 0 };
 
 	issuer_intent(s, h, m, &t, instr);
-	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, n)))
+	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, n * post_blocks(kind))))
 		return 0;
 	if (instr == MUTE) { /* unrolled, ptxas moves more registers than it saves jumps */
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
 		for (uint32_t i = 0; i < n; i++)
-			issuer_build(s, h, m + i, &t, most, kind, instr);
+			issuer_build(s, h, index + i * post_blocks(kind), &t, most, kind, instr);
 	} else {
-		issuer_build(s, h, m, &t, most, kind, instr);
+		issuer_build(s, h, index, &t, most, kind, instr);
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
 		for (uint32_t i = 1; i < n; i++) {
 			issuer_put(h, h->k.at, &t, instr);
 			issuer_intent(s, h, m + i, &t, instr);
-			issuer_build(s, h, m + i, &t, most, kind, instr);
+			issuer_build(s, h, index + i * post_blocks(kind), &t, most, kind, instr);
 		}
 	}
 	rung = issuer_ring(h, ord, mode, instr);
@@ -143,11 +148,13 @@ HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, c
 /* Looks for the next completion, POLLS_PER_LOOK times at most, and takes it. What
  * the loop has ended on is stamped right behind it, whatever it is: code that is
  * not yet fetched would stand in the crossing. */
-HD uint32_t issuer_reap(const struct issuer *s, struct posting *h, const int instr)
+HD uint32_t issuer_reap(const struct issuer *s, struct posting *h, const int kind, const int instr)
 {
 	const uint8_t *at = queue_cqe7(&h->q, &h->qs);
 	uint32_t lap = cqe_lap(h->qs.polled, h->q.log_ncqe);
 	uint64_t m = h->done, w7 = poll_cqe(at, lap, &h->polls), t;
+	/* of a WQE whose blocks are more than one it is not the message's number */
+	uint32_t index = (uint32_t)(kind == POST_INLINE2 ? h->qs.ci : m) & INDEX_MASK;
 
 	polled();
 	t = instr == MUTE ? 0 : ticks(h->k.gettime);
@@ -166,12 +173,12 @@ HD uint32_t issuer_reap(const struct issuer *s, struct posting *h, const int ins
 	if (instr == ALL || instr == FLEX)
 		sink_put(h->k.at, IS_POLLS, h->polls);
 	h->polls = 0;
-	if (UNLIKELY((cqe_opcode(w7) != CQE_REQ) | (cqe_counter(w7) != (uint32_t)(m & INDEX_MASK)) |
+	if (UNLIKELY((cqe_opcode(w7) != CQE_REQ) | (cqe_counter(w7) != index) |
 		     (cqe_qpn(w7) != h->q.qpn))) {
 		h->w7 = w7;
 		return IW_CQE;
 	}
-	queue_take(&h->q, &h->qs, w7);
+	queue_take_blocks(&h->q, &h->qs, w7, post_blocks(kind));
 	h->done = m + 1;
 	return IW_DONE;
 }
@@ -181,12 +188,13 @@ HD uint32_t issuer_stream(const struct issuer *s, struct posting *h, const int m
 			  const int ord, const int mode, const int kind)
 {
 	do {
-		uint32_t n = many && h->end - h->qs.pi < h->batch ? (uint32_t)(h->end - h->qs.pi) : h->batch;
+		uint64_t left = h->end - post_message(h->qs.pi, kind);
+		uint32_t n = many && left < h->batch ? (uint32_t)left : h->batch;
 
 		if (UNLIKELY(!(many ? issuer_post_many(s, h, n, most, ord, mode, kind, MUTE) :
 				      issuer_post_one(s, h, most, ord, mode, kind, MUTE))))
 			return IW_FULL;
-	} while (LIKELY(h->qs.pi != h->end));
+	} while (LIKELY(post_message(h->qs.pi, kind) != h->end));
 	return IW_DONE;
 }
 
@@ -196,11 +204,12 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 {
 	for (;;) {
 		uint32_t batch = many ? h->batch : 1, n = batch, why;
+		uint64_t m = post_message(h->qs.pi, kind);
 
-		if (h->qs.pi < h->limit && h->qs.pi - h->done + batch <= h->q.depth) {
-			if (many && h->limit - h->qs.pi < batch)
-				n = (uint32_t)(h->limit - h->qs.pi);
-			if (kind != POST_NOP && kind != POST_INLINE && UNLIKELY(h->fill && h->filled < h->qs.pi + n))
+		if (m < h->limit && (m - h->done + batch) * post_blocks(kind) <= h->q.depth) {
+			if (many && h->limit - m < batch)
+				n = (uint32_t)(h->limit - m);
+			if (kind != POST_NOP && !post_is_inline(kind) && UNLIKELY(h->fill && h->filled < m + n))
 				return IW_FILL;
 			if (instr != MUTE && h->gap_ticks && !h->again)
 				wait_ticks(h->gap_ticks / 4 + random_below(&h->rnd, h->gap_ticks), h->k.gettime);
@@ -209,14 +218,14 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 				return IW_FULL;
 			if (h->consumed)
 				continue;
-			h->done = h->qs.pi;
+			h->done = post_message(h->qs.pi, kind);
 			if (UNLIKELY(h->done >= h->end))
 				return IW_DONE;
 			continue;
 		}
 		if (instr != MUTE && h->dither_ticks && !h->polls)
 			wait_ticks(random_below(&h->rnd, h->dither_ticks), h->k.gettime);
-		why = issuer_reap(s, h, instr);
+		why = issuer_reap(s, h, kind, instr);
 		if (UNLIKELY(why != IW_DONE))
 			return why;
 		if (UNLIKELY(h->check))
@@ -238,12 +247,12 @@ HD uint32_t issuer_looped(const struct issuer *s, struct posting *h, const int m
 				      issuer_loop(s, h, many, ord, mode, kind, instr);
 
 		if (mute)
-			h->done = h->qs.pi;
+			h->done = post_message(h->qs.pi, kind);
 		if (why != IW_FULL)
 			return why;
 		queue_reload(&h->q, &h->qs);
 		h->again = 1;
-		if ((uint32_t)h->qs.pi - (uint32_t)h->qs.ci + h->batch > h->q.depth)
+		if ((uint32_t)h->qs.pi - (uint32_t)h->qs.ci + h->batch * post_blocks(kind) > h->q.depth)
 			return IW_FULL;
 	}
 }
