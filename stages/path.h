@@ -28,11 +28,12 @@ enum path_check { CHECK_AUTO, CHECK_EACH, CHECK_END, CHECK_NONE };
 struct path_conf {
 	const struct nic *nic;
 	int metric, op, marks, check, fault;
-	struct issue_choice choice;       /* ordering, doorbell, kind; instr by pass */
+	struct issue_choice choice;       /* ordering, doorbell, kind; cq and instr by pass */
 	int issuer_gpu;                   /* the issuer's GPU, -1: a CPU */
 	int nic_gpu;                      /* the NIC's GPU, -1: none */
 	int pinned;                       /* a GPU takes part */
 	int place[OBJECTS];               /* of QUEUE, DB, CQ, SRC, DST, KEYS */
+	uint32_t signal, collapsed;       /* every so manieth message asks for a CQE; one CQE for all */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
 	uint32_t lines;                   /* that doorbell and tables take in turn */
 	uint64_t messages, warmup, slots, stride; /* slots and stride are powers of two */

@@ -171,11 +171,42 @@ static const char *order_class_of(const struct path_conf *c)
 	return c->place[OBJ_QUEUE] == c->issuer_gpu ? "relied-on" : "unsafe";
 }
 
+/* How completions come: one CQE for all messages, one for several. */
+static int resolve_completions(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	c->signal = (uint32_t)fs_num(pt, "signal");
+	c->collapsed = fs_is(pt, "cq", "collapsed");
+	if (c->signal == 1 && !c->collapsed)
+		return 0;
+	if (!c->nic->completes)
+		return no(EINVAL, why, len, "%s with nic=null: nobody completes anything; legal: signal=1 and cq=ring",
+			  c->collapsed ? "cq=collapsed" : "signal");
+	if (!other_cq_built(c->choice.mode, c->choice.kind))
+		return no(EINVAL, why, len, "%s is built for writes with doorbell=record-ring whose WQE is one basic block; legal: that, or signal=1 and cq=ring",
+			  c->collapsed ? "cq=collapsed" : "signal");
+	if (c->signal == 1)
+		return 0;
+	if (c->metric != METRIC_RATE || c->marks != MARKS_OUTER)
+		return no(EINVAL, why, len, "signal=%u: a message without a CQE has no `completed` and no `noticed` of its own; legal: metric=rate with marks=outer, or signal=1",
+			  c->signal);
+	if (c->signal & (c->signal - 1))
+		return no(EINVAL, why, len, "signal=%u: blocks of messages end where a completion is asked for; legal: powers of two", c->signal);
+	if (fs_is(pt, "check", "each"))
+		return no(EINVAL, why, len, "signal=%u with check=each: a message that is not completed can't be looked at; legal: check=end, none or auto",
+			  c->signal);
+	/* a batch that found no room waits for a CQE that somebody has asked for */
+	if (c->depth < c->signal + c->batch - 1)
+		return no(EINVAL, why, len, "signal=%u with depth=%u and batch=%u: the queue is full before anybody asks for a CQE; legal: depth=%u.., or a lower signal",
+			  c->signal, c->depth, c->batch, c->signal + c->batch - 1);
+	return 0;
+}
+
 static int resolve_queue(const struct point *pt, struct path_conf *c, char *why, size_t len)
 {
 	static const uint32_t shifts[] = { 12, 16, 21 };
 	uint64_t entries = (uint64_t)fs_num(pt, "entries");
 	uint32_t blocks = post_blocks(c->choice.kind);
+	int rc;
 
 	c->choice.ord = fs_word(pt, "ordering");
 	c->choice.mode = fs_word(pt, "doorbell");
@@ -195,6 +226,8 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 	if (c->batch > c->depth)
 		return no(EINVAL, why, len, "batch=%u is over depth=%u: one doorbell can't announce more than may be under way; legal: batch=1..%u",
 			  c->batch, c->depth, c->depth);
+	if ((rc = resolve_completions(pt, c, why, len)))
+		return rc;
 	if (c->choice.mode == DBM_RING && c->recover_every)
 		return no(EINVAL, why, len, "recover_every=%u with doorbell=ring: there is no record to recover from; legal: recover_every=0",
 			  c->recover_every);
@@ -262,6 +295,8 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 		return no(EINVAL, why, len, "fault=lkey: an inline or empty payload has no local key; legal: payload=pointer");
 	if (c->fault == FAULT_LOST_DOORBELL && c->depth > 1)
 		return no(EINVAL, why, len, "fault=lost-doorbell with depth=%u: the next doorbell announces what was lost; legal: depth=1", c->depth);
+	if (c->fault == FAULT_LOST_CQE && c->collapsed && c->depth > 1)
+		return no(EINVAL, why, len, "fault=lost-cqe with cq=collapsed and depth=%u: the next CQE speaks for the lost one too; legal: depth=1", c->depth);
 	if (c->fault == FAULT_STALE_RECORD && !c->recover_every)
 		return no(EINVAL, why, len, "fault=stale-record needs recover_every=1..: the NIC reads no record otherwise");
 	if (c->fault >= FAULT_GPU_MEMORY && !c->pinned)
@@ -378,7 +413,7 @@ uint32_t path_gap_ticks(const struct path_conf *c)
 /* What this file reads of a point, all of it. */
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
-	"doorbell", "depth", "batch", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
+	"doorbell", "depth", "batch", "signal", "cq", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"segment", "page", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
 	"untold", "cpu", "nic_cpu", NULL
 };

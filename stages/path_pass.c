@@ -55,7 +55,8 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->dbrec = m->queue.p + m->record_off;
 	e->db = path_db(m);
 	e->cq = m->cq.p;
-	e->log_n = e->log_ncqe = c->log_n;
+	e->log_n = c->log_n;
+	e->log_ncqe = c->collapsed ? 0 : c->log_n; /* overwritten without a look at who has read it */
 	e->qpn = PATH_QPN;
 	e->segment = c->segment;
 	e->recover_every = c->recover_every;
@@ -76,6 +77,9 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->pairs = (struct clock_pair *)m->nic_pairs.p;
 }
 
+/* Where marks are kept every message has its own CQE: in the pass that settles too. */
+static uint32_t signal_of(const struct path_conf *c, const struct pass *p) { return p->record ? 1 : c->signal; }
+
 static void issue_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
 		       const struct sink_conf *sink, struct issue_args *a)
 {
@@ -87,7 +91,8 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->q.db = path_db(m);
 	a->q.cq = m->cq.p;
 	a->q.ci_word = (uint64_t *)m->home.p;
-	a->q.log_n = a->q.log_ncqe = c->log_n;
+	a->q.log_n = c->log_n;
+	a->q.log_ncqe = c->collapsed ? 0 : c->log_n;
 	a->q.qpn = PATH_QPN;
 	a->q.depth = c->depth * post_blocks(c->choice.kind);
 	a->local = rd ? m->dst.p : m->src.p;
@@ -103,6 +108,8 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->slot_mask = (uint32_t)(c->slots - 1);
 	a->len = c->size;
 	a->batch = c->batch;
+	a->signal = signal_of(c, p);
+	a->collapsed = c->collapsed;
 	a->warmup = p->warmup;
 	a->messages = p->messages;
 	a->wait_ns = WAIT_NS;
@@ -312,7 +319,8 @@ static int verify_null(struct path_mem *m, const struct path_conf *c, const stru
 
 int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 {
-	struct nic_pass np = { .usual = post_blocks(c->choice.kind) > 1 ? USUAL_TWO : USUAL, .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
+	int sparse = signal_of(c, p) > 1;
+	struct nic_pass np = { .usual = post_blocks(c->choice.kind) > 1 ? USUAL_TWO : sparse ? USUAL_SPARSE : USUAL, .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
 	struct issue_choice choice = c->choice;
 	struct issue_args a;
 	struct sink_conf sink;
@@ -323,6 +331,7 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	/* to where the issuer ends its warm-up: messages count from there */
 	p->warmup = (p->warmup + block - 1) / block * block;
 	choice.instr = p->instr;
+	choice.cq = c->collapsed || sparse ? CQ_OTHER : CQ_RING;
 	sink_fill(c, p, &sink);
 	sink.block = m->block;
 	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))))

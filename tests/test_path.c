@@ -171,6 +171,11 @@ static const char *const grid[] = {
 	"size=29 payload=inline", "size=92 payload=inline", "size=53 payload=inline depth=8 batch=3 entries=16",
 	"metric=rate size=92 payload=inline depth=64 batch=7", "size=64 payload=inline recover_every=1",
 	"metric=rate size=61 payload=inline check=end",
+	"cq=collapsed", "cq=collapsed size=300", "cq=collapsed depth=16 batch=5", "cq=collapsed ordering=sys-release recover_every=1",
+	"metric=rate cq=collapsed depth=32 batch=7 check=each", "metric=rate cq=collapsed depth=64 batch=3 check=end size=24",
+	"metric=rate signal=2 depth=8", "metric=rate signal=16 depth=64 batch=7 check=end", "metric=rate signal=4 depth=4 size=300",
+	"metric=rate signal=8 depth=64 cq=collapsed check=end", "metric=rate signal=64 depth=64 messages=129 warmup=0",
+	"metric=rate signal=16 depth=64 messages=7 check=end", "metric=rate signal=16 depth=64 messages=10000 check=end size=13",
 };
 
 static void every_kind_of_point(void **state)
@@ -243,6 +248,17 @@ static void random_point(struct point *pt)
 	set_number(pt, "recover_every", below(2) ? 0 : 1 + below(5));
 	set_number(pt, "messages", 1 + below(300));
 	set_number(pt, "warmup", below(200));
+	if (!below(8))
+		point_set(pt, "cq=collapsed");
+	if (!below(8)) { /* few others could be */
+		uint64_t signal = 1u << below(5), batch = 1 + below(8);
+
+		point_set(pt, below(2) ? "metric=rate marks=outer check=end nic=soft" : "metric=rate marks=outer check=none nic=soft");
+		set_number(pt, "entries", 64);
+		set_number(pt, "signal", signal);
+		set_number(pt, "batch", batch);
+		set_number(pt, "depth", signal + batch - 1 + below(24));
+	}
 	fs_point_id(pt);
 }
 
@@ -322,8 +338,11 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=error-cqe", EREMOTEIO, "0x14", "remote operation" },
 	{ "fault=stale-record recover_every=1", EBADMSG, "stale doorbell records", "guaranteed" },
 	{ "fault=lost-cqe depth=2", EPROTO, "message 100", "wqe_counter 101" },
+	{ "fault=key cq=collapsed", EREMOTEIO, "0x13", "wqe_counter 100" },
+	{ "fault=error-cqe cq=collapsed", EREMOTEIO, "0x14", "remote operation" },
 	/* each of these waits two seconds */
 	{ "fault=dead-nic", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
+	{ "fault=lost-cqe cq=collapsed", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 101" },
 	{ "fault=lost-doorbell", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
 };
 

@@ -114,8 +114,8 @@ HD void post(struct bench *b, uint32_t n, const int kind, const int instr)
 {
 	struct posting *h = &b->s.h;
 
-	assert_true(n == 1 ? issuer_post_one(&b->s, h, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr) :
-			     issuer_post_many(&b->s, h, n, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr));
+	assert_true(n == 1 ? issuer_post_one(&b->s, h, NULL, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr) :
+			     issuer_post_many(&b->s, h, n, NULL, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr));
 }
 
 /* Writes the source of the next n messages. */
@@ -134,7 +134,7 @@ HD void fill(struct bench *b, uint32_t n, const int kind)
 HD uint32_t reap(struct bench *b, const int kind, const int instr)
 {
 	struct coop alone = { 0, 1 };
-	uint32_t why = issuer_reap(&b->s, &b->s.h, kind, instr);
+	uint32_t why = issuer_reap(&b->s, &b->s.h, kind, CQ_RING, instr);
 
 	if (why == IW_DONE && b->a.check && !issuer_payload(&b->s, IJ_CHECK, kind)) {
 		issue_work(&b->job, alone);

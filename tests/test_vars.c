@@ -47,6 +47,7 @@ static const char *const marks[] = { [MARKS_ALL] = "all", [MARKS_OUTER] = "outer
 static const char *const checks[] = {
 	[CHECK_AUTO] = "auto", [CHECK_EACH] = "each", [CHECK_END] = "end", [CHECK_NONE] = "none",
 };
+static const char *const cqs[] = { "ring", "collapsed" };
 static const char *mark_names[MARKS];
 
 static const struct words all_words[] = {
@@ -54,7 +55,7 @@ static const struct words all_words[] = {
 	{ "fault", 0, FAULTS, faults }, { "queue_mem", 0, 4, places }, { "db_mem", 0, 4, places },
 	{ "cq_mem", 0, 4, places }, { "src_mem", 0, 4, places }, { "dst_mem", 0, 4, places }, { "mem", 0, 4, places },
 	{ "mechanism", 0, MECHANISMS, mechanisms },
-	{ "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
+	{ "cq", 0, 2, cqs }, { "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
 	{ "plant", 1, MARKS, mark_names }, { "untold", 1, MARKS, mark_names },
 };
 
@@ -227,6 +228,18 @@ static const struct refusal { const char *point; int code; const char *says, *le
 	{ "depth=64 entries=32", EINVAL, "depth=64", "depth=1..32", "depth=32" },
 	{ "depth=4 batch=8", EINVAL, "batch=8", "batch=1..4", "batch=4" },
 	{ "doorbell=ring recover_every=4", EINVAL, "no record", "recover_every=0", "recover_every=0" },
+	{ "signal=4 depth=16", EINVAL, "`noticed` of its own", "metric=rate with marks=outer", "metric=rate marks=outer" },
+	{ "signal=4 depth=16 metric=rate", EINVAL, "signal=4", "signal=1", "signal=1" },
+	{ "signal=8 depth=8 batch=4 metric=rate marks=outer", EINVAL, "is full before", "depth=11..", "depth=11" },
+	{ "signal=3 depth=8 metric=rate marks=outer", EINVAL, "signal=3", "powers of two", "signal=2" },
+	{ "signal=8 depth=4 metric=rate marks=outer", EINVAL, "depth=4", "depth=8..", "depth=8" },
+	{ "signal=4 depth=16 metric=rate marks=outer check=each", EINVAL, "can't be looked at", "check=end", "check=end" },
+	{ "signal=4 depth=16 metric=rate marks=outer nic=null", EINVAL, "nobody completes", "signal=1", "signal=1" },
+	{ "cq=collapsed nic=null", EINVAL, "nobody completes", "cq=ring", "cq=ring" },
+	{ "cq=collapsed op=read", EINVAL, "is built for writes", "cq=ring", "op=write" },
+	{ "cq=collapsed doorbell=ring", EINVAL, "record-ring", "cq=ring", "doorbell=record-ring" },
+	{ "cq=collapsed size=64 payload=inline", EINVAL, "one basic block", "cq=ring", "payload=pointer" },
+	{ "cq=collapsed fault=lost-cqe depth=2", EINVAL, "speaks for the lost one", "depth=1", "depth=1" },
 	{ "fault=key size=0", EINVAL, "fault=key", "size=1..", "size=8" },
 	{ "fault=length op=nop", EINVAL, "fault=length", "op=write", "op=write" },
 	{ "fault=lkey", EINVAL, "fault=lkey", "payload=pointer", "payload=pointer" },

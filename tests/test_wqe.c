@@ -230,6 +230,46 @@ static void cqe_fields(void **state)
 	assert_false(cqe_valid(w[7], 0) || cqe_valid(w[7], 1));
 }
 
+/* A collapsed CQE speaks for its own index and for those before it, over the wrap of 16 bits;
+ * and for none when nothing has been written. */
+static void collapsed_cqe_covers(void **state)
+{
+	static const uint32_t at[] = { 0, 1, 1000, 0x7fff, 0x8000, 0xfffe, 0xffff };
+	static const uint32_t windows[] = { 1, 4, 1024, 32768 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		for (size_t k = 0; k < sizeof(windows) / sizeof(windows[0]); k++)
+			for (uint32_t d = 0; d < windows[k]; d++) {
+				uint64_t w7 = cqe_word7(WQE_WRITE, QPN, at[i] + d, CQE_REQ, d & 1);
+
+				assert_true(cqe_covers(w7, at[i], windows[k]));
+				w7 = cqe_word7(WQE_WRITE, QPN, (uint64_t)at[i] + 0x10000 - 1 - d, CQE_REQ, d & 1);
+				assert_false(cqe_covers(w7, at[i], windows[k]));
+			}
+	assert_false(cqe_covers(~0ull, 0, 1)); /* what it is filled with at first */
+	assert_false(cqe_covers(~0ull, 7, 8));
+}
+
+/* Which messages ask: by hand. */
+static void who_asks(void **state)
+{
+	(void)state;
+	for (uint32_t k = 1; k <= 64; k *= 2)
+		for (uint64_t last = 1; last < 150; last += 7) {
+			struct asking a = { k - 1, last };
+
+			for (uint64_t m = 0; m < last + 2 * k; m++) {
+				uint64_t next = m;
+
+				assert_int_equal(!!message_asks(&a, m), (m + 1) % k == 0 || m + 1 == last);
+				while ((next + 1) % k && next + 1 != last)
+					next++;
+				assert_int_equal(message_asking(&a, m), next);
+			}
+		}
+}
+
 #if HAVE_MLX5DV
 static void codes_are_the_headers(void **state)
 {
@@ -345,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wqe_is_the_format), cmocka_unit_test(ctrl_fields),
 		cmocka_unit_test(doorbell_and_record), cmocka_unit_test(cqe_fields),
+		cmocka_unit_test(collapsed_cqe_covers), cmocka_unit_test(who_asks),
 		cmocka_unit_test(codes_are_the_headers), cmocka_unit_test(wqe_is_the_headers),
 		cmocka_unit_test(cqe_is_the_headers),
 	};

@@ -25,7 +25,7 @@ static int no(int code, char *why, size_t len, const char *fmt, ...)
 static int resolve_path(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
 {
 	static const char *const same[][2] = {
-		{ "metric", "rate" }, { "marks", "outer" }, { "fault", "none" }, { "check", "none" }, { "messages", "auto" },
+		{ "metric", "rate" }, { "marks", "outer" }, { "fault", "none" }, { "check", "none" }, { "messages", "auto" }, { "signal", "1" },
 	};
 	struct point p = *pt;
 	int rc;

@@ -18,6 +18,8 @@ struct issue_args {
 	uint32_t slot_mask, stride_shift; /* message m lies at (m & slot_mask) << stride_shift */
 	uint32_t len;
 	uint32_t batch;
+	uint32_t signal;              /* every so manieth asks for a CQE, a power of two; CQ_OTHER alone may have more than 1 */
+	uint32_t collapsed;           /* the CQ is; CQ_OTHER alone */
 	uint64_t warmup;              /* at least, a multiple of the block */
 	uint64_t messages;            /* measured */
 	uint64_t wait_ns;             /* deadline of any one wait */

@@ -106,7 +106,7 @@ HD int engine_spoil(const struct engine *e, const struct engine_state *s, uint64
 }
 
 /* Blocks of a usual message. */
-HD uint32_t usual_blocks(const int usual) { return usual & USUAL_TWO ? 2 : 1; }
+HD uint32_t usual_blocks(const int usual) { return usual == USUAL_TWO ? 2 : 1; }
 
 /* The end of the message that is worked on, whose WQE has so many blocks: its CQE, its
  * last mark, its record. */
@@ -197,7 +197,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 		 * leads to entry 0 */
 		key_load(key_at(&e.tab, s.w.rkey), &s.far_key);
 		if (UNLIKELY((s.w.inl == 0) | (s.w.len == 0) | (s.error != 0) | (instr == FLEX && e.fault) |
-			     !engine_inline_words(&s.w) | !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE) |
+			     !engine_inline_words(&s.w) | (usual != USUAL_SPARSE && !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE)) |
 			     (blocks > 1 && ((s.due < 2) | (s.w.ds <= WQEBB / WQE_SEG))))) {
 			why = EW_OTHER;
 			break;
@@ -209,8 +209,11 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			break;
 		}
 		engine_payload_of(&s, &s.w, blocks > 1 ? second : 0, &far_span, dep, &s.t, instr);
-		s.written = s.completed = (uint32_t)engine_message(&s) + 1;
-		engine_cqe(&e, &s, s.pi, s.w.w[0], s.w.len, 0, instr);
+		s.written = (uint32_t)engine_message(&s) + 1;
+		if (usual != USUAL_SPARSE || ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE) {
+			s.completed = s.written;
+			engine_cqe(&e, &s, s.pi, s.w.w[0], s.w.len, 0, instr);
+		}
 		if (instr != BARE) {
 			s.t.completed = ticks(s.k.gettime);
 			engine_put(&s, engine_message(&s), &s.t, instr);

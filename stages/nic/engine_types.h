@@ -39,11 +39,12 @@ struct engine {
 };
 
 /* What the messages of a pass usually are, so that the fast loop does them straight
- * through: literal bits. Whatever they are, the engine does them right. */
+ * through: a literal. Whatever they are, the engine does them right. */
 enum engine_usual {
 	USUAL = 0,               /* inline writes of one block */
 	USUAL_TWO = 1,           /* inline writes of two */
-	USUALS = 2,
+	USUAL_SPARSE = 2,        /* of one, and not each asks for a CQE; BARE alone */
+	USUALS = 3,
 };
 
 /* What it counted; written to memory when it stops. */

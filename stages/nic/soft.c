@@ -41,7 +41,8 @@ HD void soft_serve(struct service *me, struct nic_run *r, const int usual, const
 	engine_finish(&s);
 }
 
-#define SERVES(X) X(USUAL, BARE) X(USUAL, ALL) X(USUAL, FLEX) X(USUAL_TWO, BARE) X(USUAL_TWO, ALL) X(USUAL_TWO, FLEX)
+#define SERVES(X) X(USUAL, BARE) X(USUAL, ALL) X(USUAL, FLEX) X(USUAL_TWO, BARE) X(USUAL_TWO, ALL) X(USUAL_TWO, FLEX) \
+	X(USUAL_SPARSE, BARE)
 #define X(usual, instr) \
 	static void soft_##usual##_##instr(struct service *me, void *r) \
 	{ \

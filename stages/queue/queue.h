@@ -33,6 +33,10 @@
  * all others one */
 #define FS_POSTS(X) X(INLINE) X(WRITE) X(READ) X(NOP) X(INLINE2)
 
+/* How completions come: a CQE a message in a ring of them; or a collapsed CQ (one CQE that
+ * the NIC overwrites), or not one for each message, or both. */
+enum cq_use { CQ_RING, CQ_OTHER, CQ_USES };
+
 enum ordering {
 #define X(NAME, word, help) ORD_##NAME,
 	FS_ORDERINGS(X)
@@ -58,10 +62,26 @@ struct queue {
 	uint8_t *db;             /* 8-byte doorbell */
 	const uint8_t *cq;       /* CQEs, 1 << log_ncqe of them */
 	uint64_t *ci_word;       /* consumer index, published by whoever polls the CQ */
-	uint32_t log_n, log_ncqe;
+	uint32_t log_n, log_ncqe; /* a collapsed CQ has one CQE: 0 */
 	uint32_t qpn;
 	uint32_t depth;          /* WQEBBs that may be under way */
 };
+
+/* Which messages ask for a CQE: the last of every mask + 1, and the last of all. */
+struct asking { uint32_t mask; uint64_t last; };
+
+HD int message_asks(const struct asking *a, uint64_t m)
+{
+	return !(((uint32_t)m + 1) & a->mask) | (m + 1 == a->last);
+}
+
+/* The first that asks, of those from m on; where m is behind the last, of its mask + 1. */
+HD uint64_t message_asking(const struct asking *a, uint64_t m)
+{
+	uint64_t end = m | a->mask;
+
+	return a->last - 1 - m < end - m ? a->last - 1 : end;
+}
 
 struct queue_state {
 	uint64_t pi;             /* next free index, of a WQEBB */
@@ -354,5 +374,13 @@ HD void queue_take_blocks(const struct queue *q, struct queue_state *s, uint64_t
 }
 
 HD void queue_take(const struct queue *q, struct queue_state *s, uint64_t w7) { queue_take_blocks(q, s, w7, 1); }
+
+/* All WQEs before index `done` are done, by whatever CQE. */
+HD void queue_take_to(const struct queue *q, struct queue_state *s, uint64_t done)
+{
+	s->polled++;
+	s->ci = done;
+	st64(q->ci_word, done);
+}
 
 #endif

@@ -149,6 +149,14 @@ HD int cqe_valid(uint64_t w7, uint32_t lap)
 	return !((hi ^ lap << 24) & 1u << 24) & (hi < (uint32_t)CQE_INVALID << 28);
 }
 
+/* The CQE of a collapsed CQ: does it say that the WQE of this index is done, or a later
+ * one? No more than `window` are under way. (Filled with 0xff at first, it says so of
+ * index -1.) As public device code has it: spin while (u16)(next - counter - 2) < ncqes. */
+HD int cqe_covers(uint64_t w7, uint32_t index, uint32_t window)
+{
+	return ((index - 1 - cqe_counter(w7)) & INDEX_MASK) >= window;
+}
+
 /* ---- payload ---- */
 
 /* Every 8-byte word of a payload says which message and which word it is. */
