@@ -33,6 +33,7 @@ struct path_conf {
 	int nic_gpu;                      /* the NIC's GPU, -1: none */
 	int pinned;                       /* a GPU takes part */
 	int place[OBJECTS];               /* of QUEUE, DB, CQ, SRC, DST, KEYS */
+	uint32_t fresh;                   /* bytes that the issuer writes right before intent */
 	uint32_t signal, collapsed;       /* every so manieth message asks for a CQE; one CQE for all */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
 	uint32_t lines;                   /* that doorbell and tables take in turn */
@@ -61,6 +62,7 @@ struct path_mem {
 	struct buf src, dst;  /* payload slots, page-aligned */
 	struct buf keys;      /* at the NIC: keys, page entries, scratch */
 	struct buf home;      /* at the issuer: consumer index */
+	struct buf fresh;     /* at the issuer: what it writes before it decides to send */
 	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
 	struct buf nic_marks, nic_pairs;
 	uint64_t *stage;      /* a CPU issuer's block of marks */

@@ -216,6 +216,12 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 	c->segment = (uint32_t)fs_num(pt, "segment");
 	c->page_shift = shifts[fs_word(pt, "page")];
 	c->recover_every = (uint32_t)fs_num(pt, "recover_every");
+	c->fresh = (uint32_t)fs_num(pt, "fresh");
+	if (c->fresh % 16)
+		return no(EINVAL, why, len, "fresh=%u: it is written by 16 bytes; legal: fresh=%u", c->fresh, c->fresh / 16 * 16);
+	if (c->fresh && (c->metric != METRIC_LATENCY || c->depth > 1))
+		return no(EINVAL, why, len, "fresh=%u with metric=%s and depth=%u: a message has a moment before it only if it is alone; legal: metric=latency with depth=1, or fresh=0",
+			  c->fresh, c->metric == METRIC_RATE ? "rate" : "latency", c->depth);
 	if (c->depth > entries / blocks)
 		return no(EINVAL, why, len, "depth=%u is over the queue of entries=%llu%s; legal: depth=1..%llu",
 			  c->depth, (unsigned long long)entries, blocks > 1 ? ", two to a message" : "",
@@ -413,7 +419,7 @@ uint32_t path_gap_ticks(const struct path_conf *c)
 /* What this file reads of a point, all of it. */
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
-	"doorbell", "depth", "batch", "signal", "cq", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
+	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"segment", "page", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
 	"untold", "cpu", "nic_cpu", NULL
 };

@@ -119,6 +119,8 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->settle = (uint32_t)p->settle;
 	if (c->depth == 1 && !p->rate) {
 		a->gap_ticks = path_gap_ticks(c);
+		a->fresh = c->fresh;
+		a->fresh_at = m->fresh.p;
 		a->dither = (uint32_t)c->nic->completes;
 	}
 	a->ord = c->choice.ord;

@@ -70,6 +70,8 @@ const struct var fs_vars[] = {
 	  .help = "SMs or CPU threads of a NIC with many queues; auto: as many as queues, at most 32 SMs or a quarter of the CPUs" },
 	{ .name = "cq", .unit = "", .words = "ring|collapsed", NO_NUMBERS, .def = "ring",
 	  .help = "completions in a ring, or one entry that the NIC overwrites and whose counter speaks for all before it" },
+	{ .name = "fresh", .unit = "B", NUMBERS(0, 64 << 10), .def = "0",
+	  .help = "bytes that the issuer writes to its own memory right before it decides to send: on a quiet SM a fence has nothing to wait for" },
 	{ .name = "entries", .unit = "", NUMBERS(4, 65536 / 2), .def = "1024", .pow2 = 1,
 	  .help = "basic blocks of the work queue, of which a message takes one or two, and entries of the completion queue" },
 	{ .name = "queue_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",

@@ -171,6 +171,7 @@ static const char *const grid[] = {
 	"size=29 payload=inline", "size=92 payload=inline", "size=53 payload=inline depth=8 batch=3 entries=16",
 	"metric=rate size=92 payload=inline depth=64 batch=7", "size=64 payload=inline recover_every=1",
 	"metric=rate size=61 payload=inline check=end",
+	"fresh=16", "fresh=4096 size=300", "fresh=64 cq=collapsed",
 	"cq=collapsed", "cq=collapsed size=300", "cq=collapsed depth=16 batch=5", "cq=collapsed ordering=sys-release recover_every=1",
 	"metric=rate cq=collapsed depth=32 batch=7 check=each", "metric=rate cq=collapsed depth=64 batch=3 check=end size=24",
 	"metric=rate signal=2 depth=8", "metric=rate signal=16 depth=64 batch=7 check=end", "metric=rate signal=4 depth=4 size=300",
@@ -250,6 +251,10 @@ static void random_point(struct point *pt)
 	set_number(pt, "warmup", below(200));
 	if (!below(8))
 		point_set(pt, "cq=collapsed");
+	if (!below(8)) {
+		point_set(pt, "metric=latency depth=1 batch=1");
+		set_number(pt, "fresh", 16 * below(40));
+	}
 	if (!below(8)) { /* few others could be */
 		uint64_t signal = 1u << below(5), batch = 1 + below(8);
 
@@ -477,6 +482,38 @@ static void a_batch_that_waited_has_its_own_intents(void **state)
 	path_mem_term(&m);
 }
 
+/* ---- what was written before ---- */
+
+/* Every message writes its bytes, all of them, and none beside: the last one's stand there. */
+static void fresh_bytes_are_written(void **state)
+{
+	static const uint32_t bytes[] = { 0, 16, 48, 4096 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+		struct pass p = { .instr = ALL, .record = 1, .all = ~0u, .messages = 64, .seed = 1 };
+		struct coop alone = { 0, 1 };
+		struct path_conf c;
+		struct path_mem m;
+		struct point pt;
+		char why[256];
+
+		point_of(&pt, "issuer=cpu nic=null messages=64 warmup=0");
+		set_number(&pt, "fresh", bytes[i]);
+		assert_int_equal(path_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
+		assert_int_equal(path_mem_init(&m, &c), 0);
+		memset(m.fresh.p, 0x5a, m.fresh.bytes);
+		assert_int_equal(path_pass(&m, &c, &p), 0);
+		assert_int_equal(job_check(m.fresh.p, bytes[i], p.out.done - 1, alone), 0);
+		for (uint64_t b = bytes[i]; b < m.fresh.bytes; b++)
+			assert_int_equal(m.fresh.p[b], 0x5a);
+		if (bytes[i]) /* control */
+			assert_int_not_equal(job_check(m.fresh.p, bytes[i], p.out.done, alone), 0);
+		pass_term(&p);
+		path_mem_term(&m);
+	}
+}
+
 /* ---- lines ---- */
 
 /* Each line has a doorbell and tables of its own, and a pass uses those of its line:
@@ -519,7 +556,7 @@ int main(void)
 		cmocka_unit_test(every_kind_of_point), cmocka_unit_test(random_points),
 		cmocka_unit_test(rows_that_are_off_are_seen), cmocka_unit_test(faults_end_in_words),
 		cmocka_unit_test(a_slow_nic_is_slow), cmocka_unit_test(the_null_ring_is_verified),
-		cmocka_unit_test(lines_are_taken_in_turn),
+		cmocka_unit_test(lines_are_taken_in_turn), cmocka_unit_test(fresh_bytes_are_written),
 		cmocka_unit_test(a_batch_that_waited_has_its_own_intents),
 	};
 

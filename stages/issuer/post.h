@@ -273,6 +273,8 @@ HD void issuer_begin(struct issuer *s, const struct issue_args *a, struct issue_
 	s->out = a->out;
 	s->job = job;
 	s->keys = a->keys;
+	s->fresh = a->fresh;
+	s->fresh_at = a->fresh_at;
 	s->first = s->last = ~(uint64_t)0;
 	s->from = s->blocks = s->late_done = s->late_ns = 0;
 	s->open = 0;

@@ -234,6 +234,17 @@ HD uint32_t issuer_stream(const struct issuer *s, struct posting *h, const int m
 	return IW_DONE;
 }
 
+/* What a kernel that does more than send has written just before: stores that a fence has
+ * to wait for. By the issuer alone, and not waited for. */
+HD void issuer_freshen(const struct issuer *s, uint64_t m)
+{
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (uint32_t i = 0; i < s->fresh; i += 16)
+		st64x2(s->fresh_at + i, payload_word(m, i / 8), payload_word(m, i / 8 + 1));
+}
+
 /* The loop; `many` is a literal: batches of more than one. */
 HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int many, const int ord, const int mode,
 			const int kind, const int cq, const int instr)
@@ -250,8 +261,10 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 				n = (uint32_t)(h->limit - m);
 			if (kind != POST_NOP && !post_is_inline(kind) && UNLIKELY(h->fill && h->filled < m + n))
 				return IW_FILL;
-			if (instr != MUTE && h->gap_ticks && !h->again)
+			if (instr != MUTE && h->gap_ticks && !h->again) {
 				wait_ticks(h->gap_ticks / 4 + random_below(&h->rnd, h->gap_ticks), h->k.gettime);
+				issuer_freshen(s, m);
+			}
 			if (UNLIKELY(!(many ? issuer_post_many(s, h, n, ask, WQE_INLINE_MAX, ord, mode, kind, instr) :
 					      issuer_post_one(s, h, ask, WQE_INLINE_MAX, ord, mode, kind, instr))))
 				return IW_FULL;
