@@ -356,7 +356,7 @@ static void flags(struct path_run *r)
 static void found(struct path_run *r)
 {
 	static const char *const objects[OBJECTS] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
-	static const char *const kinds[POST_KINDS] = { "inline", "pointer", "pointer", "none" };
+	static const char *const kinds[POST_KINDS] = { "inline", "pointer", "pointer", "none", "inline" };
 	static const char *const checks[] = { "auto", "each", "end", "none" };
 	const struct path_conf *c = r->c;
 	char name[32];

@@ -28,11 +28,13 @@ enum path_check { CHECK_AUTO, CHECK_EACH, CHECK_END, CHECK_NONE };
 struct path_conf {
 	const struct nic *nic;
 	int metric, op, marks, check, fault;
-	struct issue_choice choice;       /* ordering, doorbell, kind; instr by pass */
+	struct issue_choice choice;       /* ordering, doorbell, kind; cq and instr by pass */
 	int issuer_gpu;                   /* the issuer's GPU, -1: a CPU */
 	int nic_gpu;                      /* the NIC's GPU, -1: none */
 	int pinned;                       /* a GPU takes part */
 	int place[OBJECTS];               /* of QUEUE, DB, CQ, SRC, DST, KEYS */
+	uint32_t fresh;                   /* bytes that the issuer writes right before intent */
+	uint32_t signal, collapsed;       /* every so manieth message asks for a CQE; one CQE for all */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
 	uint32_t lines;                   /* that doorbell and tables take in turn */
 	uint64_t messages, warmup, slots, stride; /* slots and stride are powers of two */
@@ -60,6 +62,7 @@ struct path_mem {
 	struct buf src, dst;  /* payload slots, page-aligned */
 	struct buf keys;      /* at the NIC: keys, page entries, scratch */
 	struct buf home;      /* at the issuer: consumer index */
+	struct buf fresh;     /* at the issuer: what it writes before it decides to send */
 	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
 	struct buf nic_marks, nic_pairs;
 	uint64_t *stage;      /* a CPU issuer's block of marks */

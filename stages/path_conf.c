@@ -147,13 +147,13 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 	if (inl && c->op != WQE_WRITE)
 		return no(EINVAL, why, len, "payload=inline with op=%s: only a write carries its payload; legal: payload=pointer or auto",
 			  c->op == WQE_READ ? "read" : "nop");
-	if (inl && c->size > WQE_INLINE_MAX)
-		return no(EINVAL, why, len, "payload=inline with size=%u: a WQE of one basic block carries at most %d B; legal: size=0..%d, or payload=pointer",
-			  c->size, WQE_INLINE_MAX, WQE_INLINE_MAX);
+	if (inl && c->size > WQE_INLINE_TWO)
+		return no(EINVAL, why, len, "payload=inline with size=%u: a WQE of two basic blocks carries at most %d B; legal: size=0..%d, or payload=pointer",
+			  c->size, WQE_INLINE_TWO, WQE_INLINE_TWO);
 	if (fs_is(pt, "payload", "auto"))
 		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX;
 	c->choice.kind = c->op == WQE_NOP ? POST_NOP : c->op == WQE_READ ? POST_READ :
-			 inl ? POST_INLINE : POST_WRITE;
+			 !inl ? POST_WRITE : c->size > WQE_INLINE_MAX ? POST_INLINE2 : POST_INLINE;
 	return 0;
 }
 
@@ -175,10 +175,42 @@ static const char *order_class_of(const struct path_conf *c)
 	return c->place[OBJ_QUEUE] == c->issuer_gpu ? "relied-on" : "unsafe";
 }
 
+/* How completions come: one CQE for all messages, one for several. */
+static int resolve_completions(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	c->signal = (uint32_t)fs_num(pt, "signal");
+	c->collapsed = fs_is(pt, "cq", "collapsed");
+	if (c->signal == 1 && !c->collapsed)
+		return 0;
+	if (!c->nic->completes)
+		return no(EINVAL, why, len, "%s with nic=null: nobody completes anything; legal: signal=1 and cq=ring",
+			  c->collapsed ? "cq=collapsed" : "signal");
+	if (!other_cq_built(c->choice.mode, c->choice.kind))
+		return no(EINVAL, why, len, "%s is built for writes with doorbell=record-ring whose WQE is one basic block; legal: that, or signal=1 and cq=ring",
+			  c->collapsed ? "cq=collapsed" : "signal");
+	if (c->signal == 1)
+		return 0;
+	if (c->metric != METRIC_RATE || c->marks != MARKS_OUTER)
+		return no(EINVAL, why, len, "signal=%u: a message without a CQE has no `completed` and no `noticed` of its own; legal: metric=rate with marks=outer, or signal=1",
+			  c->signal);
+	if (c->signal & (c->signal - 1))
+		return no(EINVAL, why, len, "signal=%u: blocks of messages end where a completion is asked for; legal: powers of two", c->signal);
+	if (fs_is(pt, "check", "each"))
+		return no(EINVAL, why, len, "signal=%u with check=each: a message that is not completed can't be looked at; legal: check=end, none or auto",
+			  c->signal);
+	/* a batch that found no room waits for a CQE that somebody has asked for */
+	if (c->depth < c->signal + c->batch - 1)
+		return no(EINVAL, why, len, "signal=%u with depth=%u and batch=%u: the queue is full before anybody asks for a CQE; legal: depth=%u.., or a lower signal",
+			  c->signal, c->depth, c->batch, c->signal + c->batch - 1);
+	return 0;
+}
+
 static int resolve_queue(const struct point *pt, struct path_conf *c, char *why, size_t len)
 {
 	static const uint32_t shifts[] = { 12, 16, 21 };
 	uint64_t entries = (uint64_t)fs_num(pt, "entries");
+	uint32_t blocks = post_blocks(c->choice.kind);
+	int rc;
 
 	c->choice.ord = fs_word(pt, "ordering");
 	c->choice.mode = fs_word(pt, "doorbell");
@@ -188,12 +220,24 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 	c->segment = (uint32_t)fs_num(pt, "segment");
 	c->page_shift = shifts[fs_word(pt, "page")];
 	c->recover_every = (uint32_t)fs_num(pt, "recover_every");
-	if (c->depth > entries)
-		return no(EINVAL, why, len, "depth=%u is over the queue of entries=%llu; legal: depth=1..%llu",
-			  c->depth, (unsigned long long)entries, (unsigned long long)entries);
+	c->fresh = (uint32_t)fs_num(pt, "fresh");
+	if (c->fresh % 16)
+		return no(EINVAL, why, len, "fresh=%u: it is written by 16 bytes; legal: fresh=%u", c->fresh, c->fresh / 16 * 16);
+	if (c->fresh && (c->metric != METRIC_LATENCY || c->depth > 1))
+		return no(EINVAL, why, len, "fresh=%u with metric=%s and depth=%u: a message has a moment before it only if it is alone; legal: metric=latency with depth=1, or fresh=0",
+			  c->fresh, c->metric == METRIC_RATE ? "rate" : "latency", c->depth);
+	if (c->depth > entries / blocks)
+		return no(EINVAL, why, len, "depth=%u is over the queue of entries=%llu%s; legal: depth=1..%llu",
+			  c->depth, (unsigned long long)entries, blocks > 1 ? ", two to a message" : "",
+			  (unsigned long long)entries / blocks);
+	if (blocks > 1 && c->choice.mode != DBM_RECORD_RING)
+		return no(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which is built for one doorbell; legal: doorbell=record-ring, or size=0..%d",
+			  c->size, WQE_INLINE_MAX);
 	if (c->batch > c->depth)
 		return no(EINVAL, why, len, "batch=%u is over depth=%u: one doorbell can't announce more than may be under way; legal: batch=1..%u",
 			  c->batch, c->depth, c->depth);
+	if ((rc = resolve_completions(pt, c, why, len)))
+		return rc;
 	if (c->choice.mode == DBM_RING && c->recover_every)
 		return no(EINVAL, why, len, "recover_every=%u with doorbell=ring: there is no record to recover from; legal: recover_every=0",
 			  c->recover_every);
@@ -259,10 +303,12 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 	if ((c->fault == FAULT_KEY || c->fault == FAULT_LENGTH) && !c->size)
 		return no(EINVAL, why, len, "fault=%s without payload: the WQE has no such field; legal: op=write or read and size=1..",
 			  c->fault == FAULT_KEY ? "key" : "length");
-	if (c->fault == FAULT_LKEY && (!c->size || c->choice.kind == POST_INLINE))
+	if (c->fault == FAULT_LKEY && (!c->size || post_is_inline(c->choice.kind)))
 		return no(EINVAL, why, len, "fault=lkey: an inline or empty payload has no local key; legal: payload=pointer");
 	if (c->fault == FAULT_LOST_DOORBELL && c->depth > 1)
 		return no(EINVAL, why, len, "fault=lost-doorbell with depth=%u: the next doorbell announces what was lost; legal: depth=1", c->depth);
+	if (c->fault == FAULT_LOST_CQE && c->collapsed && c->depth > 1)
+		return no(EINVAL, why, len, "fault=lost-cqe with cq=collapsed and depth=%u: the next CQE speaks for the lost one too; legal: depth=1", c->depth);
 	if (c->fault == FAULT_STALE_RECORD && !c->recover_every)
 		return no(EINVAL, why, len, "fault=stale-record needs recover_every=1..: the NIC reads no record otherwise");
 	if (c->fault >= FAULT_GPU_MEMORY && !c->pinned)
@@ -379,7 +425,7 @@ uint32_t path_gap_ticks(const struct path_conf *c)
 /* What this file reads of a point, all of it. */
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
-	"doorbell", "depth", "batch", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
+	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"segment", "page", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
 	"untold", "cpu", "nic_cpu", NULL
 };

@@ -106,6 +106,7 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	(rc = place_alloc(&m->dst, c->place[OBJ_DST], bytes, page, c->pinned)) ||
 	(rc = keys_init(m, c)) ||
 	(rc = place_alloc(&m->home, issuer, LINE, 4096, c->pinned)) ||
+	(rc = place_alloc(&m->fresh, issuer, c->fresh + LINE, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->issuer_marks, issuer, (uint64_t)m->keep * ISSUER_SLOTS * 8, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->issuer_pairs, issuer, (c->messages / m->block + 3) * sizeof(struct clock_pair), 4096, c->pinned)) ||
 	(rc = place_alloc(&m->out, issuer, sizeof(struct issue_out), 4096, c->pinned)) ||
@@ -118,7 +119,7 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 
 void path_mem_term(struct path_mem *m)
 {
-	struct buf *all[] = { &m->queue, &m->db, &m->cq, &m->src, &m->dst, &m->keys, &m->home,
+	struct buf *all[] = { &m->queue, &m->db, &m->cq, &m->src, &m->dst, &m->keys, &m->home, &m->fresh,
 			      &m->issuer_marks, &m->issuer_pairs, &m->out, &m->nic_marks, &m->nic_pairs };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -55,7 +55,8 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->dbrec = m->queue.p + m->record_off;
 	e->db = path_db(m);
 	e->cq = m->cq.p;
-	e->log_n = e->log_ncqe = c->log_n;
+	e->log_n = c->log_n;
+	e->log_ncqe = c->collapsed ? 0 : c->log_n; /* overwritten without a look at who has read it */
 	e->qpn = PATH_QPN;
 	e->segment = c->segment;
 	e->recover_every = c->recover_every;
@@ -76,6 +77,9 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->pairs = (struct clock_pair *)m->nic_pairs.p;
 }
 
+/* Where marks are kept every message has its own CQE: in the pass that settles too. */
+static uint32_t signal_of(const struct path_conf *c, const struct pass *p) { return p->record ? 1 : c->signal; }
+
 static void issue_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
 		       const struct sink_conf *sink, struct issue_args *a)
 {
@@ -87,9 +91,10 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->q.db = path_db(m);
 	a->q.cq = m->cq.p;
 	a->q.ci_word = (uint64_t *)m->home.p;
-	a->q.log_n = a->q.log_ncqe = c->log_n;
+	a->q.log_n = c->log_n;
+	a->q.log_ncqe = c->collapsed ? 0 : c->log_n;
 	a->q.qpn = PATH_QPN;
-	a->q.depth = c->depth;
+	a->q.depth = c->depth * post_blocks(c->choice.kind);
 	a->local = rd ? m->dst.p : m->src.p;
 	a->remote_view = rd ? m->src.p : m->dst.p;
 	a->chunk_shift = 21;
@@ -103,6 +108,8 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->slot_mask = (uint32_t)(c->slots - 1);
 	a->len = c->size;
 	a->batch = c->batch;
+	a->signal = signal_of(c, p);
+	a->collapsed = c->collapsed;
 	a->warmup = p->warmup;
 	a->messages = p->messages;
 	a->wait_ns = WAIT_NS;
@@ -112,6 +119,8 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->settle = (uint32_t)p->settle;
 	if (c->depth == 1 && !p->rate) {
 		a->gap_ticks = path_gap_ticks(c);
+		a->fresh = c->fresh;
+		a->fresh_at = m->fresh.p;
 		a->dither = (uint32_t)c->nic->completes;
 	}
 	a->ord = c->choice.ord;
@@ -276,20 +285,23 @@ static int verdict(const struct path_conf *c, const struct pass *p)
 /* After a pass into `null`, the queue holds exactly what was posted. */
 static int verify_null(struct path_mem *m, const struct path_conf *c, const struct pass *p)
 {
-	uint64_t n = 1ull << c->log_n, i, got[WQE_WORDS], want[WQE_WORDS], pi = p->out.posted;
+	uint64_t n = 1ull << c->log_n, i, got[WQE_BLOCKS_MAX * WQE_WORDS], want[WQE_BLOCKS_MAX * WQE_WORDS], pi = p->out.posted;
 	struct queue q = { .qpn = PATH_QPN };
 	struct resolved x = { PATH_LKEY, PATH_RKEY, 0 };
-	uint32_t words = c->choice.kind == POST_NOP ? 2 : c->choice.kind == POST_INLINE ?
-			 wqe_ds_inline(c->size) * 2 : wqe_ds_pointer(c->size) * 2, rec;
+	uint32_t blocks = post_blocks(c->choice.kind), rec;
+	uint32_t words = c->choice.kind == POST_NOP ? 2 : post_is_inline(c->choice.kind) ?
+			 wqe_ds_inline(c->size) * 2 : wqe_ds_pointer(c->size) * 2;
 	int rd = c->op == WQE_READ, rc;
 
 	for (i = pi > c->depth ? pi - c->depth : 0; i < pi; i++) {
 		uint64_t off = (i & (c->slots - 1)) * c->stride;
 
 		x.raddr = c->choice.kind == POST_NOP ? 0 : (uint64_t)(rd ? m->src.p : m->dst.p) + off;
-		wqe_build(&q, want, i, &x, (uint64_t)(rd ? m->dst.p : m->src.p) + off, c->size, c->choice.kind);
-		if ((rc = place_read(&m->queue, (i & (n - 1)) * WQEBB, got, WQEBB)))
-			return rc;
+		wqe_build_at(&q, want, i * blocks, i, &x, (uint64_t)(rd ? m->dst.p : m->src.p) + off, c->size, c->choice.kind);
+		wqe_build_second(want + WQE_WORDS, i);
+		for (uint32_t k = 0; k < blocks; k++)
+			if ((rc = place_read(&m->queue, ((i * blocks + k) & (n - 1)) * WQEBB, got + k * WQE_WORDS, WQEBB)))
+				return rc;
 		for (uint32_t k = 0; k < words; k++)
 			if (got[k] != want[k])
 				return fs_fail(EBADMSG, "null: word %u of WQE %llu is %016llx, posted was %016llx", k,
@@ -298,8 +310,9 @@ static int verify_null(struct path_mem *m, const struct path_conf *c, const stru
 	if ((rc = place_read(&m->queue, m->record_off + DBREC_SEND, &rec, 4)) ||
 	    (rc = place_read(&m->db, (size_t)(path_db(m) - m->db.p), got, 8)))
 		return rc;
+	pi *= blocks; /* from messages to indices */
 	if (c->choice.mode != DBM_RING && rec != dbrec_value(pi))
-		return fs_fail(EBADMSG, "null: the record says %u, posted were %llu", dbrec_index(rec), (unsigned long long)pi);
+		return fs_fail(EBADMSG, "null: the record says %u, the next free index is %llu", dbrec_index(rec), (unsigned long long)pi);
 	if (got[0] != doorbell_value(pi, PATH_QPN))
 		return fs_fail(EBADMSG, "null: the doorbell is %016llx, rung was %016llx", (unsigned long long)got[0],
 			       (unsigned long long)doorbell_value(pi, PATH_QPN));
@@ -308,7 +321,8 @@ static int verify_null(struct path_mem *m, const struct path_conf *c, const stru
 
 int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 {
-	struct nic_pass np = { .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
+	int sparse = signal_of(c, p) > 1;
+	struct nic_pass np = { .usual = post_blocks(c->choice.kind) > 1 ? USUAL_TWO : sparse ? USUAL_SPARSE : USUAL, .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
 	struct issue_choice choice = c->choice;
 	struct issue_args a;
 	struct sink_conf sink;
@@ -319,6 +333,7 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	/* to where the issuer ends its warm-up: messages count from there */
 	p->warmup = (p->warmup + block - 1) / block * block;
 	choice.instr = p->instr;
+	choice.cq = c->collapsed || sparse ? CQ_OTHER : CQ_RING;
 	sink_fill(c, p, &sink);
 	sink.block = m->block;
 	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))))

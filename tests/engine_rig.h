@@ -40,6 +40,7 @@ struct rig {
 	uint64_t pool_bytes;
 	uint32_t shift, pages;   /* of each side */
 	uint64_t *stage;
+	int usual;               /* enum engine_usual: by which code it works */
 };
 
 static inline uint32_t rig_key_of(int side) { return side == RIG_LOCAL ? RIG_LKEY : RIG_RKEY; }
@@ -86,7 +87,7 @@ static inline void rig_tables(struct rig *r, uint64_t len, const uint32_t *order
 	}
 }
 
-/* Back to the beginning: next message m, no WQE, no doorbell, pools as filled. */
+/* Back to the beginning: next index m, no WQE, no doorbell, pools as filled. */
 static inline void rig_reset(struct rig *r, uint64_t m)
 {
 	memset((void *)r->e.wq, 0, (size_t)WQEBB << r->e.log_n);
@@ -95,9 +96,9 @@ static inline void rig_reset(struct rig *r, uint64_t m)
 	memset(r->e.cq, 0xff, (size_t)CQE_SIZE << r->e.log_ncqe);
 	for (int i = 0; i < RIG_SIDES; i++)
 		memcpy(r->pool[i], r->pristine[i], r->pool_bytes);
-	engine_begin(&r->e, &r->s, &r->job, &r->st, r->stage, BARE);
+	engine_begin_of(&r->e, &r->s, &r->job, &r->st, r->stage, r->usual, BARE);
 	r->s.pi = m;
-	r->s.next_db = doorbell_value(m + 1, RIG_QPN);
+	r->s.next_db = doorbell_value(m + usual_blocks(r->usual), RIG_QPN);
 }
 
 static inline void rig_open(struct rig *r, uint32_t log_n, uint32_t shift, uint32_t pages, uint64_t seed)
@@ -168,15 +169,19 @@ static inline void rig_close(struct rig *r)
 /* What a message does: offsets in the two ranges. */
 struct rig_op { int kind; uint32_t len; uint64_t loff, roff; uint32_t lkey, rkey; };
 
-/* Puts the WQE of message m in its slot; nothing is rung. */
+/* Puts the WQE of index m in its slot, with a payload that says m; nothing is rung. */
 static inline void rig_put(struct rig *r, uint64_t m, const struct rig_op *o)
 {
 	struct resolved x = { o->lkey ? o->lkey : RIG_LKEY, o->rkey ? o->rkey : RIG_RKEY, 0 };
-	uint64_t w[WQE_WORDS];
+	uint64_t w[WQE_WORDS], second[WQE_WORDS];
 
 	x.raddr = (x.rkey == RIG_LKEY ? RIG_LVA : RIG_RVA) + o->roff;
 	wqe_build(&r->q, w, m, &x, (x.lkey == RIG_RKEY ? RIG_RVA : RIG_LVA) + o->loff, o->len, o->kind);
 	wqe_store(&r->q, m, w, o->len, o->kind);
+	if (post_blocks(o->kind) > 1) {
+		wqe_build_second(second, m);
+		wqe_store_second(&r->q, m, second, o->len);
+	}
 }
 
 static inline uint64_t *rig_wqe(struct rig *r, uint64_t m)
@@ -188,10 +193,13 @@ static inline void rig_ring(struct rig *r, uint64_t next) { st64(r->q.db, doorbe
 
 static inline int rig_lead(struct rig *r, int instr)
 {
-	switch (instr) {
-	case BARE: return engine_lead(&r->e, &r->s, &r->job, BARE);
-	case ALL: return engine_lead(&r->e, &r->s, &r->job, ALL);
-	default: return engine_lead(&r->e, &r->s, &r->job, FLEX);
+	switch (r->usual * INSTRS + instr) {
+	case USUAL * INSTRS + BARE: return engine_lead(&r->e, &r->s, &r->job, BARE);
+	case USUAL * INSTRS + ALL: return engine_lead(&r->e, &r->s, &r->job, ALL);
+	case USUAL * INSTRS + FLEX: return engine_lead(&r->e, &r->s, &r->job, FLEX);
+	case USUAL_TWO * INSTRS + BARE: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, BARE);
+	case USUAL_TWO * INSTRS + ALL: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, ALL);
+	default: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, FLEX);
 	}
 }
 
@@ -200,11 +208,11 @@ static inline int rig_lead(struct rig *r, int instr)
 static inline uint32_t rig_poll(struct rig *r, int instr)
 {
 	struct coop alone = { 0, 1 };
-	uint64_t pi = r->s.pi;
+	uint64_t m = engine_message(&r->s);
 
 	while (rig_lead(r, instr) != EJ_NONE)
 		engine_work(&r->job, alone, FLEX);
-	return (uint32_t)(r->s.pi - pi);
+	return (uint32_t)(engine_message(&r->s) - m);
 }
 
 /* CQE number i, by words. */
@@ -237,7 +245,7 @@ static inline uint32_t rig_one(struct rig *r, const struct rig_op *o, int instr)
 	uint64_t m = r->s.pi, i = r->s.cqes;
 
 	rig_put(r, m, o);
-	rig_ring(r, m + 1);
+	rig_ring(r, m + post_blocks(o->kind));
 	assert_int_equal(rig_poll(r, instr), 1);
 	assert_int_equal(r->s.cqes, i + 1);
 	return rig_syndrome(r, i, m);

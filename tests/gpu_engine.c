@@ -28,8 +28,8 @@ static void serve(struct bench *b, const char *text, int instr, int spoiled)
 	struct nic_pass np = { .instr = instr, .start_s = 20, .stop_s = 20 };
 	struct queue q = { .qpn = PATH_QPN };
 	struct coop alone = { 0, 1 };
-	uint64_t w[WQE_WORDS], db = doorbell_value(MESSAGES, PATH_QPN);
-	uint32_t rec = dbrec_value(MESSAGES);
+	uint64_t w[WQE_BLOCKS_MAX * WQE_WORDS], db;
+	uint32_t rec, blocks;
 	struct nic_run *run;
 	struct point pt;
 	char why[256];
@@ -42,6 +42,10 @@ static void serve(struct bench *b, const char *text, int instr, int spoiled)
 	assert_int_equal(cuda_use(b->c.issuer_gpu, b->c.nic_gpu), 0);
 	assert_int_equal(path_mem_init(&b->m, &b->c), 0);
 	assert_int_equal(path_mem_reset(&b->m, &b->c), 0);
+	blocks = post_blocks(b->c.choice.kind);
+	db = doorbell_value(MESSAGES * blocks, PATH_QPN);
+	rec = dbrec_value(MESSAGES * blocks);
+	np.usual = blocks > 1 ? USUAL_TWO : USUAL;
 	for (uint64_t m = 0; m < MESSAGES; m++) {
 		uint64_t off = (m & (b->c.slots - 1)) * b->c.stride;
 		int rd = b->c.op == WQE_READ;
@@ -52,8 +56,9 @@ static void serve(struct bench *b, const char *text, int instr, int spoiled)
 		job_fill(payload, b->c.size, m, alone);
 		assert_int_equal(place_write(&b->m.src, off, payload, b->c.stride), 0);
 		free(payload);
-		wqe_build(&q, w, m, &x, (uint64_t)(rd ? b->m.dst.p : b->m.src.p) + off, b->c.size, b->c.choice.kind);
-		assert_int_equal(place_write(&b->m.queue, m * WQEBB, w, WQEBB), 0);
+		wqe_build_at(&q, w, m * blocks, m, &x, (uint64_t)(rd ? b->m.dst.p : b->m.src.p) + off, b->c.size, b->c.choice.kind);
+		wqe_build_second(w + WQE_WORDS, m);
+		assert_int_equal(place_write(&b->m.queue, m * blocks * WQEBB, w, blocks * WQEBB), 0);
 	}
 	assert_int_equal(place_write(&b->m.queue, b->m.record_off + DBREC_SEND, &rec, 4), 0);
 	assert_int_equal(place_write(&b->m.db, 0, &db, 8), 0);
@@ -87,7 +92,7 @@ static void everything_arrives(void **state)
 {
 	static const char *const points[] = {
 		"size=8", "size=28", "size=3", "size=0", "op=nop", "size=64", "size=100 payload=pointer",
-		"size=4096", "size=9000 segment=1024", "size=70000 page=64k", "op=read size=300", "size=5001 page=4k",
+		"size=92 payload=inline", "size=53 payload=inline", "size=4096", "size=9000 segment=1024", "size=70000 page=64k", "op=read size=300", "size=5001 page=4k",
 	};
 
 	(void)state;
@@ -107,7 +112,7 @@ static void everything_arrives(void **state)
 				assert_int_equal(place_read(&b.m.cq, m * CQE_SIZE + 56, &w7, 8), 0);
 				assert_true(cqe_valid(w7, 0));
 				assert_int_equal(cqe_opcode(w7), CQE_REQ);
-				assert_int_equal(cqe_counter(w7), m);
+				assert_int_equal(cqe_counter(w7), m * post_blocks(b.c.choice.kind));
 			}
 			path_mem_term(&b.m);
 		}

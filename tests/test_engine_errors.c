@@ -120,6 +120,51 @@ static void wrong_lengths(void **state)
 	assert_int_equal(rig_one(&r, &o, 0), SYND_LOCAL_PROT);
 }
 
+/* WQEs of two blocks: half announced, or followed by others. After an error each is flushed
+ * as one message, whatever it would have been. */
+static void two_blocks(void **state)
+{
+	static const struct rig_op two = { POST_INLINE2, 92, 0, 64, 0, 0 }, one = { POST_INLINE, 28, 0, 640, 0, 0 };
+
+	(void)state;
+	for (int k = 0; k < USUALS * INSTRS; k++) {
+		uint64_t m = (7u << LOG_N) - 3;
+
+		r.usual = k / INSTRS;
+		rig_reset(&r, m);
+		rig_put(&r, m, &two);
+		rig_ring(&r, m + 1); /* half of it */
+		assert_int_equal(rig_poll(&r, k % INSTRS), 1);
+		assert_int_equal(rig_syndrome(&r, 0, m), SYND_LOCAL_QP_OP);
+		assert_true(memory_is_untouched());
+		rig_reset(&r, m);
+		rig_put(&r, m, &one);
+		rig_put(&r, m + 1, &two);
+		rig_put(&r, m + 3, &one); /* behind the wrap */
+		rig_put(&r, m + 4, &two);
+		rig_ring(&r, m + 6); /* control: all of them */
+		assert_int_equal(rig_poll(&r, k % INSTRS), 4);
+		assert_int_equal(rig_syndrome(&r, 0, m), 0);
+		assert_int_equal(rig_syndrome(&r, 1, m + 1), 0);
+		assert_int_equal(rig_syndrome(&r, 2, m + 3), 0);
+		assert_int_equal(rig_syndrome(&r, 3, m + 4), 0);
+		rig_reset(&r, m);
+		rig_put(&r, m, &one);
+		rig_put(&r, m + 1, &two);
+		rig_put(&r, m + 3, &one);
+		rig_put(&r, m + 4, &two);
+		rig_wqe(&r, m)[3] ^= be32(1);
+		rig_ring(&r, m + 6);
+		assert_int_equal(rig_poll(&r, k % INSTRS), 4);
+		assert_int_equal(rig_syndrome(&r, 0, m), SYND_REMOTE_ACCESS);
+		assert_int_equal(rig_syndrome(&r, 1, m + 1), SYND_FLUSHED);
+		assert_int_equal(rig_syndrome(&r, 2, m + 3), SYND_FLUSHED);
+		assert_int_equal(rig_syndrome(&r, 3, m + 4), SYND_FLUSHED);
+		assert_true(memory_is_untouched());
+	}
+	r.usual = USUAL;
+}
+
 /* A range from its first byte to its last, and one byte more, on either side. */
 static void ranges(void **state)
 {
@@ -302,7 +347,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(wrong_wqes), T(wrong_lengths), T(ranges), T(rights), T(key_entries), T(pages), T(flushes), T(cqe_fields_over_laps),
+		T(wrong_wqes), T(wrong_lengths), T(two_blocks), T(ranges), T(rights), T(key_entries), T(pages), T(flushes), T(cqe_fields_over_laps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

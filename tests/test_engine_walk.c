@@ -91,7 +91,10 @@ static void some_op(struct walk *w, struct rig_op *o)
 
 	memset(o, 0, sizeof(*o));
 	o->kind = (int)rig_below(&w->seed, POST_NOP);
-	o->len = o->kind == POST_INLINE ? (uint32_t)rig_below(&w->seed, WQE_INLINE_MAX + 1) :
+	if (o->kind == POST_INLINE && rig_below(&w->seed, 2))
+		o->kind = POST_INLINE2;
+	o->len = o->kind == POST_INLINE2 ? 29 + (uint32_t)rig_below(&w->seed, 64) :
+		 o->kind == POST_INLINE ? (uint32_t)rig_below(&w->seed, WQE_INLINE_MAX + 1) :
 					  some_len(w, w->r.pool_bytes);
 	o->loff = some_off(w, o->len);
 	o->roff = some_off(w, o->len);
@@ -107,19 +110,23 @@ static void some_op(struct walk *w, struct rig_op *o)
 static int some_batch(struct walk *w, int whole)
 {
 	struct rig_op o[3];
-	uint64_t m = w->r.s.pi, cqe = w->r.s.cqes, n = 1 + rig_below(&w->seed, 3);
+	uint64_t at[4] = { w->r.s.pi }, cqe = w->r.s.cqes, n = 1 + rig_below(&w->seed, 3);
 	int agrees = 1;
 
 	for (uint64_t i = 0; i < n; i++) {
 		some_op(w, &o[i]);
-		rig_put(&w->r, m + i, &o[i]);
+		rig_put(&w->r, at[i], &o[i]);
+		at[i + 1] = at[i] + post_blocks(o[i].kind);
 	}
-	rig_ring(&w->r, m + n);
+	if (rig_below(&w->seed, 2))
+		rig_ring(&w->r, at[n]);
+	else /* the other convention: the last WQE's own words */
+		st64(w->r.q.db, rig_wqe(&w->r, at[n - 1])[0]);
 	assert_int_equal(rig_poll(&w->r, (int)rig_below(&w->seed, INSTRS)), n);
 	for (uint64_t i = 0; i < n; i++) {
-		assert_int_equal(rig_syndrome(&w->r, cqe + i, m + i), 0);
+		assert_int_equal(rig_syndrome(&w->r, cqe + i, at[i]), 0);
 		assert_int_equal(cqe_byte_cnt(rig_cqe(&w->r, cqe + i)[5]), o[i].len);
-		reference(w, m + i, &o[i]);
+		reference(w, at[i], &o[i]);
 		w->cases++;
 	}
 	for (uint64_t i = 0; i < n; i++)
@@ -152,6 +159,7 @@ static void walk(uint32_t shift, uint32_t pages, int tables, int batches, int ev
 		shuffle(&w, order);
 		rig_tables(&w.r, w.r.pool_bytes, order);
 		w.r.e.segment = 64u << rig_below(&w.seed, 7);
+		w.r.usual = (int)rig_below(&w.seed, USUALS);
 		rig_reset(&w.r, rig_below(&w.seed, 70000));
 		for (int b = 0; b < batches; b++)
 			if (!some_batch(&w, b % every == 0 || b == batches - 1))
@@ -192,10 +200,12 @@ static void inline_everywhere(void **state)
 	(void)state;
 	rig_open(&w.r, LOG_N, 12, 2, 3);
 	rig_tables(&w.r, w.r.pool_bytes, order);
-	for (uint32_t len = 0; len <= WQE_INLINE_MAX; len++)
-		for (uint64_t off = 4096 - 40; off < 4096 + 16; off++) {
-			struct rig_op o = { POST_INLINE, len, 0, off, 0, 0 };
+	for (uint32_t len = 0; len <= WQE_INLINE_TWO; len++)
+		for (uint64_t off = 4096 - 104; off < 4096 + 16; off++) {
+			struct rig_op o = { len > WQE_INLINE_MAX ? POST_INLINE2 : POST_INLINE, len, 0, off, 0, 0 };
 
+			w.r.usual = (int)(off / 8 % USUALS);
+			w.r.s.next_db = doorbell_value(w.r.s.pi + usual_blocks(w.r.usual), RIG_QPN);
 			reference(&w, w.r.s.pi, &o);
 			assert_int_equal(rig_one(&w.r, &o, (int)(off % INSTRS)), 0);
 			assert_true(target_agrees(&w, &o));

@@ -168,6 +168,15 @@ static const char *const grid[] = {
 	"metric=rate depth=64 batch=7", "metric=rate payload=pointer size=24", "metric=rate depth=32 size=300",
 	"messages=1 warmup=0", "messages=1", "messages=129 warmup=129", "check=none size=300", "check=each size=300",
 	"check=end size=300", "metric=rate op=read size=40 warmup=0",
+	"size=29 payload=inline", "size=92 payload=inline", "size=53 payload=inline depth=8 batch=3 entries=16",
+	"metric=rate size=92 payload=inline depth=64 batch=7", "size=64 payload=inline recover_every=1",
+	"metric=rate size=61 payload=inline check=end",
+	"fresh=16", "fresh=4096 size=300", "fresh=64 cq=collapsed",
+	"cq=collapsed", "cq=collapsed size=300", "cq=collapsed depth=16 batch=5", "cq=collapsed ordering=sys-release recover_every=1",
+	"metric=rate cq=collapsed depth=32 batch=7 check=each", "metric=rate cq=collapsed depth=64 batch=3 check=end size=24",
+	"metric=rate signal=2 depth=8", "metric=rate signal=16 depth=64 batch=7 check=end", "metric=rate signal=4 depth=4 size=300",
+	"metric=rate signal=8 depth=64 cq=collapsed check=end", "metric=rate signal=64 depth=64 messages=129 warmup=0",
+	"metric=rate signal=16 depth=64 messages=7 check=end", "metric=rate signal=16 depth=64 messages=10000 check=end size=13",
 };
 
 static void every_kind_of_point(void **state)
@@ -232,7 +241,7 @@ static void random_point(struct point *pt)
 	if (below(8)) /* large pages take long to clear */
 		point_set(pt, "page=4k");
 	point_set(pt, below(4) ? "nic=soft" : "nic=null");
-	set_number(pt, "size", below(4) ? below(40) : below(8) ? below(400) : below(20000));
+	set_number(pt, "size", below(4) ? below(100) : below(8) ? below(400) : below(20000));
 	set_number(pt, "entries", entries);
 	set_number(pt, "depth", below(2) ? 1 : 1 + below(entries));
 	set_number(pt, "batch", below(2) ? 1 : 1 + below(8));
@@ -240,6 +249,21 @@ static void random_point(struct point *pt)
 	set_number(pt, "recover_every", below(2) ? 0 : 1 + below(5));
 	set_number(pt, "messages", 1 + below(300));
 	set_number(pt, "warmup", below(200));
+	if (!below(8))
+		point_set(pt, "cq=collapsed");
+	if (!below(8)) {
+		point_set(pt, "metric=latency depth=1 batch=1");
+		set_number(pt, "fresh", 16 * below(40));
+	}
+	if (!below(8)) { /* few others could be */
+		uint64_t signal = 1u << below(5), batch = 1 + below(8);
+
+		point_set(pt, below(2) ? "metric=rate marks=outer check=end nic=soft" : "metric=rate marks=outer check=none nic=soft");
+		set_number(pt, "entries", 64);
+		set_number(pt, "signal", signal);
+		set_number(pt, "batch", batch);
+		set_number(pt, "depth", signal + batch - 1 + below(24));
+	}
 	fs_point_id(pt);
 }
 
@@ -308,6 +332,10 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=lkey op=read", EREMOTEIO, "0x04", "local protection" },
 	{ "fault=length", EREMOTEIO, "0x01", "local length" },
 	{ "fault=length size=64", EREMOTEIO, "0x01", "local length" },
+	{ "fault=length size=64 payload=inline", EREMOTEIO, "0x01", "local length" },
+	{ "fault=ds size=92 payload=inline", EREMOTEIO, "0x02", "local QP operation" },
+	{ "fault=key size=92 payload=inline", EREMOTEIO, "0x13", "message 100" },
+	{ "fault=index size=92 payload=inline depth=4 entries=8", EREMOTEIO, "0x02", "wqe_counter 200" },
 	{ "fault=length size=64 op=read", EREMOTEIO, "0x01", "local length" },
 	{ "fault=length size=1M messages=10", EREMOTEIO, "0x01", "local length" },
 	{ "fault=opcode depth=16 batch=4", EREMOTEIO, "0x02", "message 100" },
@@ -315,8 +343,11 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=error-cqe", EREMOTEIO, "0x14", "remote operation" },
 	{ "fault=stale-record recover_every=1", EBADMSG, "stale doorbell records", "guaranteed" },
 	{ "fault=lost-cqe depth=2", EPROTO, "message 100", "wqe_counter 101" },
+	{ "fault=key cq=collapsed", EREMOTEIO, "0x13", "wqe_counter 100" },
+	{ "fault=error-cqe cq=collapsed", EREMOTEIO, "0x14", "remote operation" },
 	/* each of these waits two seconds */
 	{ "fault=dead-nic", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
+	{ "fault=lost-cqe cq=collapsed", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 101" },
 	{ "fault=lost-doorbell", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
 };
 
@@ -394,7 +425,7 @@ static int null_pass(struct path_mem *m, struct path_conf *c)
 
 static void the_null_ring_is_verified(void **state)
 {
-	static const char *const points[] = { "size=24", "size=40 op=write", "op=read", "op=nop", "doorbell=ring" };
+	static const char *const points[] = { "size=24", "size=40 op=write", "op=read", "op=nop", "doorbell=ring", "size=60 payload=inline depth=16" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
@@ -402,7 +433,7 @@ static void the_null_ring_is_verified(void **state)
 		struct path_conf c;
 		struct point pt;
 		char why[256];
-		uint32_t used;
+		uint32_t used, span;
 
 		point_of(&pt, "issuer=cpu nic=null entries=32 depth=32 messages=200");
 		point_set(&pt, points[i]);
@@ -411,12 +442,13 @@ static void the_null_ring_is_verified(void **state)
 		assert_int_equal(path_mem_init(&m, &c), 0);
 		spoiler_at = NULL;
 		assert_int_equal(null_pass(&m, &c), 0);
-		used = WQE_SEG * (c.choice.kind == POST_NOP ? 1 : c.choice.kind == POST_INLINE ? wqe_ds_inline(c.size) :
+		used = WQE_SEG * (c.choice.kind == POST_NOP ? 1 : post_is_inline(c.choice.kind) ? wqe_ds_inline(c.size) :
 				  wqe_ds_pointer(c.size));
+		span = WQEBB * post_blocks(c.choice.kind);
 		spoiler_bit = 0x10;
 		for (uint32_t b = 0; b < 32 * WQEBB; b += 9) { /* every byte offset, over all slots */
 			spoiler_at = spoiler_pass.eng.wq + b;
-			assert_int_equal(null_pass(&m, &c), b % WQEBB < used ? -EBADMSG : 0);
+			assert_int_equal(null_pass(&m, &c), b % span < used ? -EBADMSG : 0);
 		}
 		spoiler_at = spoiler_pass.eng.dbrec + DBREC_SEND + 3;
 		assert_int_equal(null_pass(&m, &c), c.choice.mode == DBM_RING ? 0 : -EBADMSG);
@@ -448,6 +480,38 @@ static void a_batch_that_waited_has_its_own_intents(void **state)
 		assert_true(p.marks[i * ISSUER_SLOTS + IS_INTENT] >= p.marks[(i - 1) * ISSUER_SLOTS + IS_BUILT]);
 	pass_term(&p);
 	path_mem_term(&m);
+}
+
+/* ---- what was written before ---- */
+
+/* Every message writes its bytes, all of them, and none beside: the last one's stand there. */
+static void fresh_bytes_are_written(void **state)
+{
+	static const uint32_t bytes[] = { 0, 16, 48, 4096 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+		struct pass p = { .instr = ALL, .record = 1, .all = ~0u, .messages = 64, .seed = 1 };
+		struct coop alone = { 0, 1 };
+		struct path_conf c;
+		struct path_mem m;
+		struct point pt;
+		char why[256];
+
+		point_of(&pt, "issuer=cpu nic=null messages=64 warmup=0");
+		set_number(&pt, "fresh", bytes[i]);
+		assert_int_equal(path_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
+		assert_int_equal(path_mem_init(&m, &c), 0);
+		memset(m.fresh.p, 0x5a, m.fresh.bytes);
+		assert_int_equal(path_pass(&m, &c, &p), 0);
+		assert_int_equal(job_check(m.fresh.p, bytes[i], p.out.done - 1, alone), 0);
+		for (uint64_t b = bytes[i]; b < m.fresh.bytes; b++)
+			assert_int_equal(m.fresh.p[b], 0x5a);
+		if (bytes[i]) /* control */
+			assert_int_not_equal(job_check(m.fresh.p, bytes[i], p.out.done, alone), 0);
+		pass_term(&p);
+		path_mem_term(&m);
+	}
 }
 
 /* ---- lines ---- */
@@ -492,7 +556,7 @@ int main(void)
 		cmocka_unit_test(every_kind_of_point), cmocka_unit_test(random_points),
 		cmocka_unit_test(rows_that_are_off_are_seen), cmocka_unit_test(faults_end_in_words),
 		cmocka_unit_test(a_slow_nic_is_slow), cmocka_unit_test(the_null_ring_is_verified),
-		cmocka_unit_test(lines_are_taken_in_turn),
+		cmocka_unit_test(lines_are_taken_in_turn), cmocka_unit_test(fresh_bytes_are_written),
 		cmocka_unit_test(a_batch_that_waited_has_its_own_intents),
 	};
 

@@ -55,6 +55,7 @@ static const char *const marks[] = { [MARKS_ALL] = "all", [MARKS_OUTER] = "outer
 static const char *const checks[] = {
 	[CHECK_AUTO] = "auto", [CHECK_EACH] = "each", [CHECK_END] = "end", [CHECK_NONE] = "none",
 };
+static const char *const cqs[] = { "ring", "collapsed" };
 static const char *mark_names[MARKS];
 
 static const struct words all_words[] = {
@@ -62,8 +63,8 @@ static const struct words all_words[] = {
 	{ "fault", 0, FAULTS, faults }, { "queue_mem", 0, 4, places }, { "db_mem", 0, 4, places },
 	{ "cq_mem", 0, 4, places }, { "src_mem", 0, 4, places }, { "dst_mem", 0, 4, places }, { "mem", 0, 4, places },
 	{ "mechanism", 0, MECHANISMS, mechanisms },
-	{ "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
-	{ "mem", 0, 4, places }, { "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, 2, ways },
+	{ "cq", 0, 2, cqs }, { "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
+	{ "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, 2, ways },
 	{ "atomic_scope", 0, SCOPE_WORDS_N, scopes }, { "store_fence", 0, AFTERS, fences },
 	{ "plant", 1, MARKS, mark_names }, { "untold", 1, MARKS, mark_names },
 };
@@ -120,6 +121,8 @@ static void words_become_what_they_say(void **state)
 {
 	static const struct { const char *text; int op, kind; uint32_t size; } ops[] = {
 		{ "op=write size=28", WQE_WRITE, POST_INLINE, 28 }, { "op=write size=29", WQE_WRITE, POST_WRITE, 29 },
+		{ "size=28 payload=inline", WQE_WRITE, POST_INLINE, 28 }, { "size=29 payload=inline", WQE_WRITE, POST_INLINE2, 29 },
+		{ "size=92 payload=inline", WQE_WRITE, POST_INLINE2, 92 },
 		{ "op=write size=8 payload=pointer", WQE_WRITE, POST_WRITE, 8 }, { "op=read size=8", WQE_READ, POST_READ, 8 },
 		{ "op=nop size=8", WQE_NOP, POST_NOP, 0 },
 	};
@@ -219,8 +222,11 @@ static void defaults_are_legal(void **state)
 /* ---- what can't be ---- */
 
 static const struct refusal { const char *point; int code; const char *says, *legal; const char *cure; } refusals[] = {
-	{ "size=29 payload=inline", EINVAL, "size=29", "size=0..28", "size=28" },
-	{ "size=64 payload=inline", EINVAL, "28 B", "payload=pointer", "payload=pointer" },
+	{ "size=93 payload=inline", EINVAL, "size=93", "size=0..92", "size=92" },
+	{ "size=128 payload=inline", EINVAL, "92 B", "payload=pointer", "payload=pointer" },
+	{ "size=64 payload=inline doorbell=ring", EINVAL, "two basic blocks", "doorbell=record-ring", "doorbell=record-ring" },
+	{ "size=64 payload=inline doorbell=ring", EINVAL, "two basic blocks", "size=0..28", "size=28" },
+	{ "size=64 payload=inline depth=17 entries=32", EINVAL, "two to a message", "depth=1..16", "depth=16" },
 	{ "op=read payload=inline", EINVAL, "op=read", "payload=pointer", "payload=auto" },
 	{ "op=nop payload=inline", EINVAL, "op=nop", "payload=pointer", "payload=auto" },
 	{ "queue_mem=gpu", EINVAL, "queue_mem=gpu", "auto, host", "queue_mem=host" },
@@ -235,6 +241,21 @@ static const struct refusal { const char *point; int code; const char *says, *le
 	{ "depth=64 entries=32", EINVAL, "depth=64", "depth=1..32", "depth=32" },
 	{ "depth=4 batch=8", EINVAL, "batch=8", "batch=1..4", "batch=4" },
 	{ "doorbell=ring recover_every=4", EINVAL, "no record", "recover_every=0", "recover_every=0" },
+	{ "signal=4 depth=16", EINVAL, "`noticed` of its own", "metric=rate with marks=outer", "metric=rate marks=outer" },
+	{ "signal=4 depth=16 metric=rate", EINVAL, "signal=4", "signal=1", "signal=1" },
+	{ "signal=8 depth=8 batch=4 metric=rate marks=outer", EINVAL, "is full before", "depth=11..", "depth=11" },
+	{ "signal=3 depth=8 metric=rate marks=outer", EINVAL, "signal=3", "powers of two", "signal=2" },
+	{ "signal=8 depth=4 metric=rate marks=outer", EINVAL, "depth=4", "depth=8..", "depth=8" },
+	{ "signal=4 depth=16 metric=rate marks=outer check=each", EINVAL, "can't be looked at", "check=end", "check=end" },
+	{ "signal=4 depth=16 metric=rate marks=outer nic=null", EINVAL, "nobody completes", "signal=1", "signal=1" },
+	{ "fresh=24", EINVAL, "by 16 bytes", "fresh=16", "fresh=16" },
+	{ "fresh=64 depth=2", EINVAL, "fresh=64", "depth=1", "depth=1" },
+	{ "fresh=64 metric=rate", EINVAL, "metric=rate", "metric=latency", "metric=latency" },
+	{ "cq=collapsed nic=null", EINVAL, "nobody completes", "cq=ring", "cq=ring" },
+	{ "cq=collapsed op=read", EINVAL, "is built for writes", "cq=ring", "op=write" },
+	{ "cq=collapsed doorbell=ring", EINVAL, "record-ring", "cq=ring", "doorbell=record-ring" },
+	{ "cq=collapsed size=64 payload=inline", EINVAL, "one basic block", "cq=ring", "payload=pointer" },
+	{ "cq=collapsed fault=lost-cqe depth=2", EINVAL, "speaks for the lost one", "depth=1", "depth=1" },
 	{ "fault=key size=0", EINVAL, "fault=key", "size=1..", "size=8" },
 	{ "fault=length op=nop", EINVAL, "fault=length", "op=write", "op=write" },
 	{ "fault=lkey", EINVAL, "fault=lkey", "payload=pointer", "payload=pointer" },
@@ -306,6 +327,12 @@ static void other_probes_refuse_too(void **state)
 	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "size=0..28"));
 	point_set(&pt, "size=28");
+	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), 0);
+	fs_point_init(&pt, fs_probe_find("rate"));
+	point_set(&pt, "issuer=cpu nic=null size=64 payload=inline");
+	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "two basic blocks"));
+	point_set(&pt, "payload=pointer");
 	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), 0);
 }
 

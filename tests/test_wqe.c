@@ -31,7 +31,10 @@ static const struct shape { int kind; uint32_t len; uint32_t ds; } shapes[] = {
 	{ POST_INLINE, 13, 4 }, { POST_INLINE, 28, 4 },
 	{ POST_WRITE, 0, 2 }, { POST_WRITE, 1, 3 }, { POST_WRITE, 1 << 24, 3 },
 	{ POST_READ, 0, 2 }, { POST_READ, 4096, 3 }, { POST_NOP, 0, 1 },
+	{ POST_INLINE2, 29, 5 }, { POST_INLINE2, 44, 5 }, { POST_INLINE2, 45, 6 }, { POST_INLINE2, 60, 6 },
+	{ POST_INLINE2, 61, 7 }, { POST_INLINE2, 76, 7 }, { POST_INLINE2, 77, 8 }, { POST_INLINE2, 92, 8 },
 };
+enum { BYTES = WQE_BLOCKS_MAX * WQEBB };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 static const uint64_t messages[] = { 0, 1, 0x1234, 0xffff, 0x10000, 0x123456789a };
 #define MESSAGES (sizeof(messages) / sizeof(messages[0]))
@@ -41,6 +44,9 @@ static void put_be(uint8_t *p, uint64_t v, int bytes)
 	for (int i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(v >> 8 * (bytes - 1 - i));
 }
+
+/* Of message m; of two blocks an odd one, so that one in two wraps in a ring of four. */
+static uint64_t index_of(uint64_t m, const struct shape *s) { return s->kind == POST_INLINE2 ? 2 * m + 1 : m; }
 
 static uint8_t opcode_of(int kind)
 {
@@ -54,17 +60,17 @@ static void payload_bytes(uint64_t m, uint8_t *p, uint32_t len)
 }
 
 /* By hand, from the table of the format; returns the bytes that it has. */
-static uint32_t by_hand(uint8_t w[64], uint64_t m, const struct shape *s)
+static uint32_t by_hand(uint8_t w[BYTES], uint64_t m, const struct shape *s)
 {
-	memset(w, 0, 64);
-	put_be(w, (m & 0xffff) << 8 | opcode_of(s->kind), 4);
+	memset(w, 0, BYTES);
+	put_be(w, (index_of(m, s) & 0xffff) << 8 | opcode_of(s->kind), 4);
 	put_be(w + 4, QPN << 8 | s->ds, 4);
 	w[11] = 0x08; /* a CQE, please */
 	if (s->kind == POST_NOP)
 		return 16;
 	put_be(w + 16, RADDR, 8);
 	put_be(w + 24, RKEY, 4);
-	if (s->kind == POST_INLINE) {
+	if (post_is_inline(s->kind)) {
 		put_be(w + 32, 0x80000000u | s->len, 4);
 		payload_bytes(m, w + 36, s->len);
 		return 36 + s->len;
@@ -78,19 +84,24 @@ static uint32_t by_hand(uint8_t w[64], uint64_t m, const struct shape *s)
 }
 
 /* As the program builds and stores it, over a slot full of `before`. */
-static void as_stored(uint8_t w[64], uint64_t m, const struct shape *s, int before)
+static void as_stored(uint8_t w[BYTES], uint64_t m, const struct shape *s, int before)
 {
 	_Alignas(64) uint8_t ring[4 * WQEBB];
 	struct queue q = { .wq = ring, .log_n = 2, .qpn = QPN };
 	struct resolved x = { LKEY, RKEY, RADDR };
-	uint64_t words[WQE_WORDS];
+	uint64_t words[WQE_WORDS], second[WQE_WORDS], at = index_of(m, s), blocks = post_blocks(s->kind);
 
 	memset(ring, before, sizeof(ring));
-	wqe_build(&q, words, m, &x, LADDR, s->len, s->kind);
-	wqe_store(&q, m, words, s->len, s->kind);
-	memcpy(w, ring + (m & 3) * WQEBB, WQEBB);
+	wqe_build_at(&q, words, at, m, &x, LADDR, s->len, s->kind);
+	wqe_store(&q, at, words, s->len, s->kind);
+	if (blocks > 1) {
+		wqe_build_second(second, m);
+		wqe_store_second(&q, at, second, s->len);
+	}
+	memcpy(w, ring + (at & 3) * WQEBB, WQEBB);
+	memcpy(w + WQEBB, ring + ((at + 1) & 3) * WQEBB, WQEBB); /* behind the last slot is the first */
 	for (uint64_t i = 0; i < 4; i++) /* and no other slot was touched */
-		for (int b = 0; i != (m & 3) && b < WQEBB; b++)
+		for (int b = 0; ((i - at) & 3) >= blocks && b < WQEBB; b++)
 			assert_int_equal(ring[i * WQEBB + (uint64_t)b], before);
 }
 
@@ -101,7 +112,7 @@ static int same(const uint8_t *got, const uint8_t *want, uint32_t n)
 
 static void wqe_is_the_format(void **state)
 {
-	uint8_t got[64], want[64];
+	uint8_t got[BYTES], want[BYTES];
 
 	(void)state;
 	for (size_t i = 0; i < SHAPES * MESSAGES; i++) {
@@ -111,9 +122,10 @@ static void wqe_is_the_format(void **state)
 
 		for (int before = 0; before < 256; before += 0xa5) {
 			as_stored(got, m, s, before);
+			assert_int_equal(wqe_blocks(s->ds), post_blocks(s->kind));
 			assert_true(same(got, want, n));
 			/* nothing behind the last segment */
-			for (uint32_t b = s->ds * 16; b < 64; b++)
+			for (uint32_t b = s->ds * 16; b < BYTES; b++)
 				assert_int_equal(got[b], before);
 		}
 		/* control: each byte counts */
@@ -218,6 +230,46 @@ static void cqe_fields(void **state)
 	assert_false(cqe_valid(w[7], 0) || cqe_valid(w[7], 1));
 }
 
+/* A collapsed CQE speaks for its own index and for those before it, over the wrap of 16 bits;
+ * and for none when nothing has been written. */
+static void collapsed_cqe_covers(void **state)
+{
+	static const uint32_t at[] = { 0, 1, 1000, 0x7fff, 0x8000, 0xfffe, 0xffff };
+	static const uint32_t windows[] = { 1, 4, 1024, 32768 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		for (size_t k = 0; k < sizeof(windows) / sizeof(windows[0]); k++)
+			for (uint32_t d = 0; d < windows[k]; d++) {
+				uint64_t w7 = cqe_word7(WQE_WRITE, QPN, at[i] + d, CQE_REQ, d & 1);
+
+				assert_true(cqe_covers(w7, at[i], windows[k]));
+				w7 = cqe_word7(WQE_WRITE, QPN, (uint64_t)at[i] + 0x10000 - 1 - d, CQE_REQ, d & 1);
+				assert_false(cqe_covers(w7, at[i], windows[k]));
+			}
+	assert_false(cqe_covers(~0ull, 0, 1)); /* what it is filled with at first */
+	assert_false(cqe_covers(~0ull, 7, 8));
+}
+
+/* Which messages ask: by hand. */
+static void who_asks(void **state)
+{
+	(void)state;
+	for (uint32_t k = 1; k <= 64; k *= 2)
+		for (uint64_t last = 1; last < 150; last += 7) {
+			struct asking a = { k - 1, last };
+
+			for (uint64_t m = 0; m < last + 2 * k; m++) {
+				uint64_t next = m;
+
+				assert_int_equal(!!message_asks(&a, m), (m + 1) % k == 0 || m + 1 == last);
+				while ((next + 1) % k && next + 1 != last)
+					next++;
+				assert_int_equal(message_asking(&a, m), next);
+			}
+		}
+}
+
 #if HAVE_MLX5DV
 static void codes_are_the_headers(void **state)
 {
@@ -250,22 +302,22 @@ static void codes_are_the_headers(void **state)
 }
 
 /* Through the header's structs and its own setters. */
-static uint32_t by_header(uint8_t w[64], uint64_t m, const struct shape *s)
+static uint32_t by_header(uint8_t w[BYTES], uint64_t m, const struct shape *s)
 {
 	struct mlx5_wqe_ctrl_seg ctrl;
 	struct mlx5_wqe_raddr_seg raddr = { htobe64(RADDR), htobe32(RKEY), 0 };
 	struct mlx5_wqe_data_seg data;
 	struct mlx5_wqe_inl_data_seg inl = { htobe32(s->len | MLX5_INLINE_SEG) };
 
-	memset(w, 0, 64);
+	memset(w, 0, BYTES);
 	memset(&ctrl, 0, sizeof(ctrl));
-	mlx5dv_set_ctrl_seg(&ctrl, (uint16_t)m, opcode_of(s->kind), 0, QPN, MLX5_WQE_CTRL_CQ_UPDATE,
+	mlx5dv_set_ctrl_seg(&ctrl, (uint16_t)index_of(m, s), opcode_of(s->kind), 0, QPN, MLX5_WQE_CTRL_CQ_UPDATE,
 			    (uint8_t)s->ds, 0, 0);
 	memcpy(w, &ctrl, 16);
 	if (s->kind == POST_NOP)
 		return 16;
 	memcpy(w + 16, &raddr, 16);
-	if (s->kind == POST_INLINE) {
+	if (post_is_inline(s->kind)) {
 		memcpy(w + 32, &inl, sizeof(inl));
 		payload_bytes(m, w + 32 + sizeof(inl), s->len);
 		return 32 + (uint32_t)sizeof(inl) + s->len;
@@ -279,7 +331,7 @@ static uint32_t by_header(uint8_t w[64], uint64_t m, const struct shape *s)
 
 static void wqe_is_the_headers(void **state)
 {
-	uint8_t got[64], want[64];
+	uint8_t got[BYTES], want[BYTES];
 
 	(void)state;
 	for (size_t i = 0; i < SHAPES * MESSAGES; i++) {
@@ -333,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wqe_is_the_format), cmocka_unit_test(ctrl_fields),
 		cmocka_unit_test(doorbell_and_record), cmocka_unit_test(cqe_fields),
+		cmocka_unit_test(collapsed_cqe_covers), cmocka_unit_test(who_asks),
 		cmocka_unit_test(codes_are_the_headers), cmocka_unit_test(wqe_is_the_headers),
 		cmocka_unit_test(cqe_is_the_headers),
 	};

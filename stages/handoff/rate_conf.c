@@ -25,14 +25,19 @@ static int no(int code, char *why, size_t len, const char *fmt, ...)
 static int resolve_path(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
 {
 	static const char *const same[][2] = {
-		{ "metric", "rate" }, { "marks", "outer" }, { "fault", "none" }, { "check", "none" }, { "messages", "auto" },
+		{ "metric", "rate" }, { "marks", "outer" }, { "fault", "none" }, { "check", "none" }, { "messages", "auto" }, { "signal", "1" },
 	};
 	struct point p = *pt;
+	int rc;
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
 		if (fs_point_set(&p, same[i][0], same[i][1]))
 			return no(EINVAL, why, len, "%s=%s isn't known", same[i][0], same[i][1]);
-	return path_resolve(&p, m, c, why, len);
+	rc = path_resolve(&p, m, c, why, len);
+	if (!rc && post_blocks(c->choice.kind) > 1)
+		return no(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which a rate's loop isn't built for; legal: size=0..%d, or payload=pointer",
+			  c->size, WQE_INLINE_MAX);
+	return rc;
 }
 
 static int resolve_agents(const struct point *pt, struct rate_conf *c, char *why, size_t len)

@@ -18,6 +18,8 @@ struct issue_args {
 	uint32_t slot_mask, stride_shift; /* message m lies at (m & slot_mask) << stride_shift */
 	uint32_t len;
 	uint32_t batch;
+	uint32_t signal;              /* every so manieth asks for a CQE, a power of two; CQ_OTHER alone may have more than 1 */
+	uint32_t collapsed;           /* the CQ is; CQ_OTHER alone */
 	uint64_t warmup;              /* at least, a multiple of the block */
 	uint64_t messages;            /* measured */
 	uint64_t wait_ns;             /* deadline of any one wait */
@@ -27,6 +29,8 @@ struct issue_args {
 	uint32_t record;              /* keep marks: drain and flush between blocks */
 	uint32_t settle;              /* warm up until the rate of the clock settles */
 	uint32_t gap_ticks;           /* random pause before intent: dithers the NIC's poll */
+	uint32_t fresh;               /* bytes written behind that pause, right before intent; a multiple of 16 */
+	uint8_t *fresh_at;            /* to the issuer's own memory */
 	uint32_t dither;              /* random pause before the first poll of a CQE */
 	int32_t ord, mode;            /* for the flexible form, which is not specialised by them */
 	uint32_t fault;               /* enum wqe_fault */
@@ -102,6 +106,8 @@ struct issuer {
 	struct issue_job *job;
 	struct posting h;
 	struct chunk_keys keys;       /* a copy */
+	uint8_t *fresh_at;
+	uint32_t fresh;
 	uint64_t first;               /* first measured message; ~0 in the warm-up */
 	uint64_t last;                /* where the measured ones end; ~0 in the warm-up */
 	uint64_t from;                /* the block's first message */

@@ -15,7 +15,7 @@ static __shared__ struct issuer issuer;
 static __shared__ struct issue_job job;
 
 /* The block of the issuer: ord and mode are literals but in the flexible form. */
-template <int KIND, int INSTR>
+template <int KIND, int CQ, int INSTR>
 __device__ __forceinline__ void issue_block(const struct issue_args &a, const int ord, const int mode)
 {
 	extern __shared__ uint64_t stage[];
@@ -37,7 +37,7 @@ __device__ __forceinline__ void issue_block(const struct issue_args &a, const in
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 	a.out->smid = smid;
 	for (;;) {
-		issuer_lead(&issuer, ord, mode, KIND, INSTR);
+		issuer_lead(&issuer, ord, mode, KIND, CQ, INSTR);
 		agent_meet();
 		if (job.kind == IJ_EXIT)
 			return;
@@ -45,16 +45,16 @@ __device__ __forceinline__ void issue_block(const struct issue_args &a, const in
 	}
 }
 
-template <int ORD, int MODE, int KIND, int INSTR>
+template <int ORD, int MODE, int KIND, int INSTR, int CQ>
 __global__ void __launch_bounds__(AGENT_THREADS, 1) issue_kernel(const __grid_constant__ struct issue_args a)
 {
-	issue_block<KIND, INSTR>(a, ORD, MODE);
+	issue_block<KIND, CQ, INSTR>(a, ORD, MODE);
 }
 
-template <int KIND>
+template <int KIND, int CQ>
 __global__ void __launch_bounds__(AGENT_THREADS, 1) flex_kernel(const __grid_constant__ struct issue_args a)
 {
-	issue_block<KIND, FLEX>(a, a.ord, a.mode);
+	issue_block<KIND, CQ, FLEX>(a, a.ord, a.mode);
 }
 
 static __global__ void trap_kernel(void)
@@ -64,12 +64,13 @@ static __global__ void trap_kernel(void)
 
 static const void *const kernels[ORDERINGS][DOORBELL_MODES][POST_KINDS][2] = {
 #define X(o, d, k) \
-	{ (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, BARE>, \
-	  (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, ALL> },
+	{ (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, BARE, CQ_RING>, \
+	  (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, ALL, CQ_RING> },
 #define MODE(o, d) { FS_COMBINATIONS_KIND(X, o, d) },
 #define ORDER(o) { MODE(o, RECORD_RING) MODE(o, RING_RECORD_RING) MODE(o, RING) },
 	ORDER(NONE) ORDER(GPU_FENCE) ORDER(GPU_FENCE_RECORD) ORDER(GPU_RELEASE)
 	ORDER(THREADFENCE) ORDER(SYS_FENCE) ORDER(SYS_FENCE_RECORD) ORDER(SYS_RELEASE)
+#undef ORDER
 #undef X
 };
 static_assert(ORD_NONE == 0 && ORD_GPU_FENCE == 1 && ORD_GPU_FENCE_RECORD == 2 && ORD_GPU_RELEASE == 3 &&
@@ -77,14 +78,33 @@ static_assert(ORD_NONE == 0 && ORD_GPU_FENCE == 1 && ORD_GPU_FENCE_RECORD == 2 &
 	      DBM_RECORD_RING == 0 && DBM_RING_RECORD_RING == 1 && DBM_RING == 2,
 	      "the kernels stand in the order of the enumerations");
 
+static const void *const others[ORDERINGS][2][2] = {
+#define X(o, k) \
+	{ (const void *)issue_kernel<ORD_##o, DBM_RECORD_RING, POST_##k, BARE, CQ_OTHER>, \
+	  (const void *)issue_kernel<ORD_##o, DBM_RECORD_RING, POST_##k, ALL, CQ_OTHER> },
+#define ORDER(o) { FS_OTHER_CQ_KIND(X, o) },
+	ORDER(NONE) ORDER(GPU_FENCE) ORDER(GPU_FENCE_RECORD) ORDER(GPU_RELEASE)
+	ORDER(THREADFENCE) ORDER(SYS_FENCE) ORDER(SYS_FENCE_RECORD) ORDER(SYS_RELEASE)
+#undef ORDER
+#undef X
+};
+static_assert(POST_INLINE == 0 && POST_WRITE == 1, "the first kinds are those with another CQ");
+
 static const void *const flexible[POST_KINDS] = {
-#define X(k) (const void *)flex_kernel<POST_##k>,
+#define X(k) (const void *)flex_kernel<POST_##k, CQ_RING>,
 	FS_POSTS(X)
+#undef X
+};
+static const void *const flexible_others[] = {
+#define X(o, k) (const void *)flex_kernel<POST_##k, CQ_OTHER>,
+	FS_OTHER_CQ_KIND(X, any)
 #undef X
 };
 
 static const void *kernel_of(struct issue_choice c)
 {
+	if (c.cq == CQ_OTHER)
+		return c.instr == FLEX ? flexible_others[c.kind] : others[c.ord][c.kind][c.instr];
 	return c.instr == FLEX ? flexible[c.kind] : kernels[c.ord][c.mode][c.kind][c.instr];
 }
 

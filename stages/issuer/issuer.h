@@ -6,7 +6,7 @@
 #include "stages/issuer/post.h"
 
 /* Which of the specialised loops; with FLEX ordering and doorbell are a's. */
-struct issue_choice { int ord, mode, kind, instr; };
+struct issue_choice { int ord, mode, kind, cq, instr; };
 
 /* Runs a pass to its end on the calling thread. `stage`: block * SINK_SLOTS
  * words. */

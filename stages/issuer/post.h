@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The issuer: one code for a GPU thread and the CPU thread in its place (HD). It
- * is specialised by literal arguments: ordering, doorbell, kind of WQE and
- * whether it is instrumented; stages/issuer/{cpu.c,gpu.cu} make one function of
+ * is specialised by literal arguments: ordering, doorbell, kind of WQE, how completions
+ * come and whether it is instrumented; stages/issuer/{cpu.c,gpu.cu} make one function of
  * each combination from FS_COMBINATIONS.
  *
  * A pass is a warm-up and a number of measured messages, in blocks. Between two
@@ -23,17 +23,23 @@
 
 #include "stages/issuer/run.h"
 
-/* X over every specialised loop: ordering, doorbell, kind. */
-#define FS_COMBINATIONS_KIND(X, o, d) X(o, d, INLINE) X(o, d, WRITE) X(o, d, READ) X(o, d, NOP)
+/* X over every specialised loop: ordering, doorbell, kind. WQEs of two blocks with one
+ * doorbell alone: each combination is a kernel. */
+#define FS_COMBINATIONS_KIND(X, o, d) X(o, d, INLINE) X(o, d, WRITE) X(o, d, READ) X(o, d, NOP) FS_TWO_BLOCKS_##d(X, o, d)
+#define FS_TWO_BLOCKS_RECORD_RING(X, o, d) X(o, d, INLINE2)
+#define FS_TWO_BLOCKS_RING_RECORD_RING(X, o, d)
+#define FS_TWO_BLOCKS_RING(X, o, d)
 #define FS_COMBINATIONS_DB(X, o) \
 	FS_COMBINATIONS_KIND(X, o, RECORD_RING) \
 	FS_COMBINATIONS_KIND(X, o, RING_RECORD_RING) \
 	FS_COMBINATIONS_KIND(X, o, RING)
-#define FS_COMBINATIONS(X) \
-	FS_COMBINATIONS_DB(X, NONE) FS_COMBINATIONS_DB(X, GPU_FENCE) \
-	FS_COMBINATIONS_DB(X, GPU_FENCE_RECORD) FS_COMBINATIONS_DB(X, GPU_RELEASE) \
-	FS_COMBINATIONS_DB(X, THREADFENCE) FS_COMBINATIONS_DB(X, SYS_FENCE) \
-	FS_COMBINATIONS_DB(X, SYS_FENCE_RECORD) FS_COMBINATIONS_DB(X, SYS_RELEASE)
+
+/* Of those with CQ_OTHER: X(ordering, kind). */
+#define FS_OTHER_CQ_KIND(X, o) X(o, INLINE) X(o, WRITE)
+HD int other_cq_built(int mode, int kind)
+{
+	return mode == DBM_RECORD_RING && (kind == POST_INLINE || kind == POST_WRITE);
+}
 
 /* ---- payloads ---- */
 
@@ -119,18 +125,21 @@ HD int issuer_warmed(struct issuer *s, struct clock_pair p)
 
 /* Ticks between two polls, by polling while nothing is under way. A wait of up to
  * so many before the first poll of a message makes the phase of its polls even. */
-HD uint32_t issuer_poll_ticks(struct issuer *s)
+HD uint32_t issuer_poll_ticks(struct issuer *s, const int cq)
 {
 	const uint8_t *at = queue_cqe7(&s->h.q, &s->h.qs);
 	uint32_t lap = cqe_lap(s->h.qs.polled, s->h.q.log_ncqe), n = 0;
 	uint64_t t0 = ticks(s->h.k.gettime);
 
-	poll_cqe(at, lap, &n);
+	if (cq == CQ_RING)
+		poll_cqe(at, lap, &n);
+	else
+		poll_covering(at, (uint32_t)s->h.done, 1u << s->h.q.log_n, &n);
 	return (uint32_t)(ticks(s->h.k.gettime) - t0) / n;
 }
 
 /* Begins a block, or the measured part; 0: everything is done. */
-HD int issuer_open(struct issuer *s)
+HD int issuer_open(struct issuer *s, const int cq)
 {
 	const struct issue_args *a = s->a;
 	struct posting *h = &s->h;
@@ -140,7 +149,7 @@ HD int issuer_open(struct issuer *s)
 
 		if (issuer_warmed(s, p)) {
 			if (a->dither)
-				h->dither_ticks = issuer_poll_ticks(s);
+				h->dither_ticks = issuer_poll_ticks(s, cq);
 			s->first = h->done;
 			s->last = s->first + a->messages;
 			if (a->fault)
@@ -209,13 +218,13 @@ HD int issuer_too_late(struct issuer *s)
 	return now - s->late_ns > s->a->wait_ns;
 }
 
-HD void issuer_finish(struct issuer *s, uint64_t status)
+HD void issuer_finish(struct issuer *s, uint64_t status, const int kind)
 {
 	struct issue_out *o = s->out;
 
 	o->poll_ticks = s->h.dither_ticks;
 	o->first = s->first;
-	o->posted = s->h.qs.pi;
+	o->posted = post_message(s->h.qs.pi, kind);
 	o->done = s->h.done;
 	o->reloads = s->h.qs.reloads;
 	o->status = status;
@@ -225,7 +234,7 @@ HD void issuer_finish(struct issuer *s, uint64_t status)
 /* ---- the leader ---- */
 
 /* Goes on with the pass until there is wide work, which it leaves in the job. */
-HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int kind, const int instr)
+HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int kind, const int cq, const int instr)
 {
 	uint32_t why;
 
@@ -236,19 +245,19 @@ HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int k
 	for (;;) {
 		if (s->open && s->h.done == s->h.end && issuer_close(s))
 			return;
-		if (!s->open && !issuer_open(s)) {
-			issuer_finish(s, ISSUE_OK);
+		if (!s->open && !issuer_open(s, cq)) {
+			issuer_finish(s, ISSUE_OK, kind);
 			return;
 		}
-		why = issuer_run(s, ord, mode, kind, instr);
+		why = issuer_run(s, ord, mode, kind, cq, instr);
 		if (why == IW_FILL || why == IW_CHECK) {
 			if (!issuer_payload(s, why == IW_FILL ? IJ_FILL : IJ_CHECK, kind))
 				return;
 		} else if (why == IW_CQE) {
-			issuer_finish(s, issue_odd_cqe(s));
+			issuer_finish(s, issue_odd_cqe(s), kind);
 			return;
 		} else if (why != IW_DONE && issuer_too_late(s)) {
-			issuer_finish(s, ISSUE_TIMEOUT);
+			issuer_finish(s, ISSUE_TIMEOUT, kind);
 			return;
 		}
 	}
@@ -264,6 +273,8 @@ HD void issuer_begin(struct issuer *s, const struct issue_args *a, struct issue_
 	s->out = a->out;
 	s->job = job;
 	s->keys = a->keys;
+	s->fresh = a->fresh;
+	s->fresh_at = a->fresh_at;
 	s->first = s->last = ~(uint64_t)0;
 	s->from = s->blocks = s->late_done = s->late_ns = 0;
 	s->open = 0;

@@ -45,13 +45,14 @@ HD void issuer_intent(const struct issuer *s, struct posting *h, uint64_t m, str
 	h->again = 0; /* the others of its batch are decided on for the first time */
 }
 
-/* Message m has its slot: up to its WQE. `most` is a literal: no inline payload is
- * longer. */
-HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t m, struct early *t, const uint32_t most,
-		     const int kind, const int instr)
+/* The message of WQE `index` has its slot: up to its WQE. `most` is a literal: no inline
+ * payload of one block is longer. `ask`: which messages ask for a CQE; NULL, a literal: each. */
+HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t index, struct early *t,
+		     const struct asking *ask, const uint32_t most, const int kind, const int instr)
 {
+	uint64_t m = post_message(index, kind);
 	uint32_t off = ((uint32_t)m & h->slot_mask) << h->stride_shift;
-	uint64_t w[WQE_WORDS];
+	uint64_t w[WQE_WORDS], w2[WQE_WORDS];
 	struct resolved x;
 
 	plant(&h->k, MARK_RESERVED, instr);
@@ -59,11 +60,17 @@ HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t m, stru
 	x = resolve(&h->res, off, kind, instr == ALL || instr == FLEX);
 	plant_after(&h->k, MARK_RESOLVED, x.lkey ^ x.rkey, instr);
 	sink_stamp_after(&h->k, MARK_RESOLVED, x.lkey ^ x.rkey, &t->resolved, instr);
-	wqe_build(&h->q, w, m, &x, h->local + off, h->len, kind);
+	wqe_build_at(&h->q, w, index, m, &x, h->local + off, h->len, kind);
+	if (ask)
+		w[1] = wqe_ctrl1(message_asks(ask, m) ? WQE_CQ_UPDATE : 0);
+	if (kind == POST_INLINE2)
+		wqe_build_second(w2, m);
 	if (instr == FLEX && m == h->fault_at)
 		wqe_spoil(w, s->a->fault);
 	plant(&h->k, MARK_BUILT, instr);
-	wqe_store(&h->q, m, w, kind == POST_INLINE && most < WQE_INLINE_MAX ? most : h->len, kind);
+	wqe_store(&h->q, index, w, kind == POST_INLINE && most < WQE_INLINE_MAX ? most : h->len, kind);
+	if (kind == POST_INLINE2)
+		wqe_store_second(&h->q, index, w2, h->len);
 	sink_stamp(&h->k, MARK_BUILT, &t->built, instr);
 }
 
@@ -79,16 +86,16 @@ HD uint64_t issuer_ring(struct posting *h, const int ord, const int mode, const 
 
 /* Posts one message: straight through. Its marks stay in registers until its
  * doorbell is rung. 0: there is no room. */
-HD int issuer_post_one(const struct issuer *s, struct posting *h, const uint32_t most, const int ord, const int mode, const int kind,
-		       const int instr)
+HD int issuer_post_one(const struct issuer *s, struct posting *h, const struct asking *ask, const uint32_t most,
+		       const int ord, const int mode, const int kind, const int instr)
 {
-	uint64_t m = h->qs.pi, rung;
+	uint64_t index = h->qs.pi, rung;
 	struct early t = { 0, 0, 0, 0 };
 
-	issuer_intent(s, h, m, &t, instr);
-	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, 1)))
+	issuer_intent(s, h, post_message(index, kind), &t, instr);
+	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, post_blocks(kind))))
 		return 0;
-	issuer_build(s, h, m, &t, most, kind, instr);
+	issuer_build(s, h, index, &t, ask, most, kind, instr);
 	rung = issuer_ring(h, ord, mode, instr);
 	if (instr != MUTE)
 		issuer_put(h, h->k.at, &t, instr);
@@ -98,30 +105,30 @@ HD int issuer_post_one(const struct issuer *s, struct posting *h, const uint32_t
 }
 
 /* Posts n messages and rings once; their marks are put away one by one. */
-HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, const uint32_t most, const int ord, const int mode,
-			const int kind, const int instr)
+HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, const struct asking *ask,
+			const uint32_t most, const int ord, const int mode, const int kind, const int instr)
 {
-	uint64_t m = h->qs.pi, rung;
+	uint64_t index = h->qs.pi, m = post_message(index, kind), rung;
 	struct early t = { 0, 0, 0, 0 };
 
 	issuer_intent(s, h, m, &t, instr);
-	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, n)))
+	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, n * post_blocks(kind))))
 		return 0;
 	if (instr == MUTE) { /* unrolled, ptxas moves more registers than it saves jumps */
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
 		for (uint32_t i = 0; i < n; i++)
-			issuer_build(s, h, m + i, &t, most, kind, instr);
+			issuer_build(s, h, index + i * post_blocks(kind), &t, ask, most, kind, instr);
 	} else {
-		issuer_build(s, h, m, &t, most, kind, instr);
+		issuer_build(s, h, index, &t, ask, most, kind, instr);
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
 		for (uint32_t i = 1; i < n; i++) {
 			issuer_put(h, h->k.at, &t, instr);
 			issuer_intent(s, h, m + i, &t, instr);
-			issuer_build(s, h, m + i, &t, most, kind, instr);
+			issuer_build(s, h, index + i * post_blocks(kind), &t, ask, most, kind, instr);
 		}
 	}
 	rung = issuer_ring(h, ord, mode, instr);
@@ -142,16 +149,22 @@ HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, c
 
 /* Looks for the next completion, POLLS_PER_LOOK times at most, and takes it. What
  * the loop has ended on is stamped right behind it, whatever it is: code that is
- * not yet fetched would stand in the crossing. */
-HD uint32_t issuer_reap(const struct issuer *s, struct posting *h, const int instr)
+ * not yet fetched would stand in the crossing. With CQ_OTHER the CQ is a collapsed one, and
+ * what is looked for is a counter that covers the message. */
+HD uint32_t issuer_reap(const struct issuer *s, struct posting *h, const int kind, const int cq, const int instr)
 {
 	const uint8_t *at = queue_cqe7(&h->q, &h->qs);
 	uint32_t lap = cqe_lap(h->qs.polled, h->q.log_ncqe);
-	uint64_t m = h->done, w7 = poll_cqe(at, lap, &h->polls), t;
+	uint32_t window = 1u << h->q.log_n;
+	uint64_t m = h->done, t;
+	uint64_t w7 = cq == CQ_RING ? poll_cqe(at, lap, &h->polls) :
+				      poll_covering(at, (uint32_t)m, window, &h->polls);
+	/* of a WQE whose blocks are more than one it is not the message's number */
+	uint32_t index = (uint32_t)(kind == POST_INLINE2 ? h->qs.ci : m) & INDEX_MASK;
 
 	polled();
 	t = instr == MUTE ? 0 : ticks(h->k.gettime);
-	if (UNLIKELY(!cqe_valid(w7, lap)))
+	if (UNLIKELY(cq == CQ_RING ? !cqe_valid(w7, lap) : !cqe_covers(w7, (uint32_t)m, window)))
 		return IW_LATE;
 	if (instr == FLEX) {
 		sink_message(&h->k, &s->a->sink, m, instr);
@@ -166,13 +179,43 @@ HD uint32_t issuer_reap(const struct issuer *s, struct posting *h, const int ins
 	if (instr == ALL || instr == FLEX)
 		sink_put(h->k.at, IS_POLLS, h->polls);
 	h->polls = 0;
-	if (UNLIKELY((cqe_opcode(w7) != CQE_REQ) | (cqe_counter(w7) != (uint32_t)(m & INDEX_MASK)) |
+	if (UNLIKELY((cqe_opcode(w7) != CQE_REQ) | (cq == CQ_RING && cqe_counter(w7) != index) |
 		     (cqe_qpn(w7) != h->q.qpn))) {
 		h->w7 = w7;
 		return IW_CQE;
 	}
-	queue_take(&h->q, &h->qs, w7);
+	if (cq == CQ_RING)
+		queue_take_blocks(&h->q, &h->qs, w7, post_blocks(kind));
+	else
+		queue_take_to(&h->q, &h->qs, m + 1);
 	h->done = m + 1;
+	return IW_DONE;
+}
+
+/* The same for rates, of CQEs that are not one a message: takes all messages up to the next
+ * that has asked, or, of a collapsed CQ, all that its counter covers. Blocks end at
+ * messages that ask, so no ring's CQE reaches over `end`. */
+HD uint32_t issuer_reap_some(const struct issuer *s, struct posting *h, const struct asking *ask)
+{
+	const uint8_t *at = queue_cqe7(&h->q, &h->qs);
+	uint32_t lap = cqe_lap(h->qs.polled, h->q.log_ncqe), window = 1u << h->q.log_n;
+	uint64_t m = message_asking(ask, h->done), w7, done;
+	int collapsed = s->a->collapsed != 0;
+
+	w7 = collapsed ? poll_covering(at, (uint32_t)m, window, &h->polls) : poll_cqe(at, lap, &h->polls);
+	polled();
+	if (UNLIKELY(collapsed ? !cqe_covers(w7, (uint32_t)m, window) : !cqe_valid(w7, lap)))
+		return IW_LATE;
+	h->polls = 0;
+	if (UNLIKELY((cqe_opcode(w7) != CQE_REQ) | (cqe_qpn(w7) != h->q.qpn) |
+		     (!collapsed & (cqe_counter(w7) != (uint32_t)(m & INDEX_MASK))))) {
+		h->w7 = w7;
+		return IW_CQE;
+	}
+	done = h->done + ((cqe_counter(w7) - (uint32_t)h->done) & INDEX_MASK) + 1;
+	done = h->check ? h->done + 1 : done; /* each is to be looked at */
+	h->done = done < h->end ? done : h->end;
+	queue_take_to(&h->q, &h->qs, h->done);
 	return IW_DONE;
 }
 
@@ -181,42 +224,60 @@ HD uint32_t issuer_stream(const struct issuer *s, struct posting *h, const int m
 			  const int ord, const int mode, const int kind)
 {
 	do {
-		uint32_t n = many && h->end - h->qs.pi < h->batch ? (uint32_t)(h->end - h->qs.pi) : h->batch;
+		uint64_t left = h->end - post_message(h->qs.pi, kind);
+		uint32_t n = many && left < h->batch ? (uint32_t)left : h->batch;
 
-		if (UNLIKELY(!(many ? issuer_post_many(s, h, n, most, ord, mode, kind, MUTE) :
-				      issuer_post_one(s, h, most, ord, mode, kind, MUTE))))
+		if (UNLIKELY(!(many ? issuer_post_many(s, h, n, 0, most, ord, mode, kind, MUTE) :
+				      issuer_post_one(s, h, 0, most, ord, mode, kind, MUTE))))
 			return IW_FULL;
-	} while (LIKELY(h->qs.pi != h->end));
+	} while (LIKELY(post_message(h->qs.pi, kind) != h->end));
 	return IW_DONE;
+}
+
+/* What a kernel that does more than send has written just before: stores that a fence has
+ * to wait for. By the issuer alone, and not waited for. */
+HD void issuer_freshen(const struct issuer *s, uint64_t m)
+{
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (uint32_t i = 0; i < s->fresh; i += 16)
+		st64x2(s->fresh_at + i, payload_word(m, i / 8), payload_word(m, i / 8 + 1));
 }
 
 /* The loop; `many` is a literal: batches of more than one. */
 HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int many, const int ord, const int mode,
-			const int kind, const int instr)
+			const int kind, const int cq, const int instr)
 {
+	const struct asking some = { cq == CQ_OTHER ? s->a->signal - 1 : 0, cq == CQ_OTHER ? s->a->warmup + s->a->messages : 0 };
+	const struct asking *ask = cq == CQ_OTHER && instr == MUTE ? &some : 0;
+
 	for (;;) {
 		uint32_t batch = many ? h->batch : 1, n = batch, why;
+		uint64_t m = post_message(h->qs.pi, kind);
 
-		if (h->qs.pi < h->limit && h->qs.pi - h->done + batch <= h->q.depth) {
-			if (many && h->limit - h->qs.pi < batch)
-				n = (uint32_t)(h->limit - h->qs.pi);
-			if (kind != POST_NOP && kind != POST_INLINE && UNLIKELY(h->fill && h->filled < h->qs.pi + n))
+		if (m < h->limit && (m - h->done + batch) * post_blocks(kind) <= h->q.depth) {
+			if (many && h->limit - m < batch)
+				n = (uint32_t)(h->limit - m);
+			if (kind != POST_NOP && !post_is_inline(kind) && UNLIKELY(h->fill && h->filled < m + n))
 				return IW_FILL;
-			if (instr != MUTE && h->gap_ticks && !h->again)
+			if (instr != MUTE && h->gap_ticks && !h->again) {
 				wait_ticks(h->gap_ticks / 4 + random_below(&h->rnd, h->gap_ticks), h->k.gettime);
-			if (UNLIKELY(!(many ? issuer_post_many(s, h, n, WQE_INLINE_MAX, ord, mode, kind, instr) :
-					      issuer_post_one(s, h, WQE_INLINE_MAX, ord, mode, kind, instr))))
+				issuer_freshen(s, m);
+			}
+			if (UNLIKELY(!(many ? issuer_post_many(s, h, n, ask, WQE_INLINE_MAX, ord, mode, kind, instr) :
+					      issuer_post_one(s, h, ask, WQE_INLINE_MAX, ord, mode, kind, instr))))
 				return IW_FULL;
 			if (h->consumed)
 				continue;
-			h->done = h->qs.pi;
+			h->done = post_message(h->qs.pi, kind);
 			if (UNLIKELY(h->done >= h->end))
 				return IW_DONE;
 			continue;
 		}
 		if (instr != MUTE && h->dither_ticks && !h->polls)
 			wait_ticks(random_below(&h->rnd, h->dither_ticks), h->k.gettime);
-		why = issuer_reap(s, h, instr);
+		why = ask ? issuer_reap_some(s, h, ask) : issuer_reap(s, h, kind, cq, instr);
 		if (UNLIKELY(why != IW_DONE))
 			return why;
 		if (UNLIKELY(h->check))
@@ -229,42 +290,42 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 /* One of the loops, by what doesn't change while it runs. When it finds no room by
  * what it knows, the consumer index is looked up, behind the loop and not in it. */
 HD uint32_t issuer_looped(const struct issuer *s, struct posting *h, const int mute, const int many, const int ord,
-			  const int mode, const int kind, const int instr)
+			  const int mode, const int kind, const int cq, const int instr)
 {
 	for (;;) {
 		uint32_t why = mute ? kind == POST_INLINE && h->len <= WQE_INLINE_SHORT ?
 					      issuer_stream(s, h, many, WQE_INLINE_SHORT, ord, mode, kind) :
 					      issuer_stream(s, h, many, WQE_INLINE_MAX, ord, mode, kind) :
-				      issuer_loop(s, h, many, ord, mode, kind, instr);
+				      issuer_loop(s, h, many, ord, mode, kind, cq, instr);
 
 		if (mute)
-			h->done = h->qs.pi;
+			h->done = post_message(h->qs.pi, kind);
 		if (why != IW_FULL)
 			return why;
 		queue_reload(&h->q, &h->qs);
 		h->again = 1;
-		if ((uint32_t)h->qs.pi - (uint32_t)h->qs.ci + h->batch > h->q.depth)
+		if ((uint32_t)h->qs.pi - (uint32_t)h->qs.ci + h->batch * post_blocks(kind) > h->q.depth)
 			return IW_FULL;
 	}
 }
 
 /* Runs until `end` messages are done, or there is something else to do. With
  * nobody completing, what is posted is done. */
-HD uint32_t issuer_run(struct issuer *s, const int ord, const int mode, const int kind, const int instr)
+HD uint32_t issuer_run(struct issuer *s, const int ord, const int mode, const int kind, const int cq, const int instr)
 {
 	struct posting h = s->h;
 	int many = h.batch > 1;
 	uint32_t why;
 
-	if (instr == BARE && !h.record && !h.consumed)
-		why = many ? issuer_looped(s, &h, 1, 1, ord, mode, kind, MUTE) :
-			     issuer_looped(s, &h, 1, 0, ord, mode, kind, MUTE);
+	if (cq == CQ_RING && instr == BARE && !h.record && !h.consumed)
+		why = many ? issuer_looped(s, &h, 1, 1, ord, mode, kind, cq, MUTE) :
+			     issuer_looped(s, &h, 1, 0, ord, mode, kind, cq, MUTE);
 	else if (instr == BARE && !h.record)
-		why = many ? issuer_looped(s, &h, 0, 1, ord, mode, kind, MUTE) :
-			     issuer_looped(s, &h, 0, 0, ord, mode, kind, MUTE);
+		why = many ? issuer_looped(s, &h, 0, 1, ord, mode, kind, cq, MUTE) :
+			     issuer_looped(s, &h, 0, 0, ord, mode, kind, cq, MUTE);
 	else
-		why = many ? issuer_looped(s, &h, 0, 1, ord, mode, kind, instr) :
-			     issuer_looped(s, &h, 0, 0, ord, mode, kind, instr);
+		why = many ? issuer_looped(s, &h, 0, 1, ord, mode, kind, cq, instr) :
+			     issuer_looped(s, &h, 0, 0, ord, mode, kind, cq, instr);
 	s->h = h;
 	return why;
 }

@@ -33,7 +33,18 @@ HD int engine_stale_wait(const uint8_t *slot, uint64_t m, uint32_t log_n, struct
 	return 0;
 }
 
-/* Fetches the WQE of message m once, whatever it finds. */
+/* The number of the message that is worked on. */
+HD uint64_t engine_message(const struct engine_state *s) { return s->pi - s->skip; }
+
+/* Blocks of the WQE that is worked on, by its DS; no more than are announced. One that is
+ * refused for its DS has one: nobody knows where the next begins. */
+HD uint32_t engine_blocks(const struct engine_state *s)
+{
+	return s->w.ds > WQEBB / WQE_SEG && s->w.ds <= WQE_BLOCKS_MAX * (WQEBB / WQE_SEG) &&
+	       s->w.opcode == WQE_WRITE && s->due >= 2 ? 2 : 1;
+}
+
+/* Fetches the first block of the WQE of index m once, whatever it finds. */
 HD void engine_fetch(const struct engine *e, uint64_t m, struct work *k)
 {
 	const uint8_t *p = e->wq + (uint64_t)((uint32_t)m & ((1u << e->log_n) - 1)) * WQEBB;
@@ -44,6 +55,21 @@ HD void engine_fetch(const struct engine *e, uint64_t m, struct work *k)
 	for (int i = 0; i < WQE_WORDS; i += 2)
 		ld64x2(p + i * 8, k->w + i);
 	k->odd = k->w[0] ^ wqe_ctrl0(m, 0, e->qpn, 0);
+}
+
+/* Fetches its second one, which lies in the ring's next slot. It has no index: that it
+ * is of an earlier lap shows in its payload alone, as with any payload. Gives what a mark
+ * behind it depends on. */
+HD uint32_t engine_fetch_second(const struct engine *e, uint64_t m, uint64_t w[WQE_WORDS])
+{
+	const uint8_t *p = e->wq + (uint64_t)((uint32_t)(m + 1) & ((1u << e->log_n) - 1)) * WQEBB;
+
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+	for (int i = 0; i < WQE_WORDS; i += 2)
+		ld64x2(p + i * 8, w + i);
+	return (uint32_t)(w[0] | w[2] | w[4] | w[6]);
 }
 
 /* Fetches again what was stale, bounded. 1: it has. */
@@ -74,28 +100,37 @@ HD void engine_fields(struct work *k)
 	k->laddr = be64(k->w[5]);
 }
 
-/* 0, or the syndrome that a NIC would give to the WQE itself. */
-HD uint32_t engine_decode(const struct work *k)
+/* 0, or the syndrome that a NIC would give to the WQE itself, of which so many blocks
+ * are announced; a literal in the fast loop. */
+HD uint32_t engine_decode_of(const struct work *k, const uint32_t blocks)
 {
 	/* which DS an opcode may have, a bit each */
-	uint32_t legal = k->opcode == WQE_WRITE ? 0x1c : k->opcode == WQE_READ ? 0x0c : k->opcode == WQE_NOP ? 0x02 : 0;
+	uint32_t legal = k->opcode == WQE_WRITE ? blocks > 1 ? 0x1fc : 0x1c :
+			 k->opcode == WQE_READ ? 0x0c : k->opcode == WQE_NOP ? 0x02 : 0;
+	uint32_t ds_max = blocks > 1 ? 8 : 4, inline_max = blocks > 1 ? WQE_INLINE_TWO : WQE_INLINE_MAX;
 	uint32_t bad_op, bad_len;
 
-	bad_op = (uint32_t)((k->odd & ~CTRL_FREE) != 0) | (uint32_t)(k->ds > 4) | (~(legal >> (k->ds & 31)) & 1) |
-		 ((uint32_t)(k->ds == 4) & (k->inl ^ 1)) | (k->inl & (uint32_t)(k->opcode != WQE_WRITE));
-	bad_len = k->inl ? (uint32_t)(k->len > WQE_INLINE_MAX) | (uint32_t)(wqe_ds_inline(k->len) != k->ds) :
+	bad_op = (uint32_t)((k->odd & ~CTRL_FREE) != 0) | (uint32_t)(k->ds > ds_max) | (~(legal >> (k->ds & 31)) & 1) |
+		 ((uint32_t)(blocks > 1 ? k->ds >= 4 : k->ds == 4) & (k->inl ^ 1)) |
+		 (k->inl & (uint32_t)(k->opcode != WQE_WRITE));
+	bad_len = k->inl ? (uint32_t)(k->len > inline_max) | (uint32_t)(wqe_ds_inline(k->len) != k->ds) :
 			   (uint32_t)(k->ds >= 3) & ((uint32_t)(k->len == 0) | (uint32_t)(k->len > WQE_LEN_MAX));
 	return bad_op ? (uint32_t)SYND_LOCAL_QP_OP : bad_len ? (uint32_t)SYND_LOCAL_LENGTH : 0u;
 }
+
+/* The same of one that may have one block. */
+HD uint32_t engine_decode(const struct work *k) { return engine_decode_of(k, 1); }
 
 /*
  * The WQE's own checks, keys and first pages: two dependent loads, both sides at
  * once, with the checks in between. Fills the spans when it returns 0; *dep
  * depends on the last loads; `far_key` is the remote key's entry. `inl` is k->inl as a literal, so that neither kind
- * pays for the other's branches; `near_span` is left alone by an inline one.
+ * pays for the other's branches; `near_span` is left alone by an inline one. `blocks` is
+ * as for engine_decode_of.
  */
-HD uint32_t engine_check(const struct engine *e, const struct work *k, const struct mkey *far_key,
-			 struct span *near_span, struct span *far_span, uint32_t *dep, const int inl)
+HD uint32_t engine_check_of(const struct engine *e, const struct work *k, const struct mkey *far_key,
+			    struct span *near_span, struct span *far_span, uint32_t *dep, const uint32_t blocks,
+			    const int inl)
 {
 	const struct tables *t = &e->tab;
 	uint32_t rd = k->opcode == WQE_READ, wrong_far, wrong_near = 0, synd;
@@ -105,7 +140,7 @@ HD uint32_t engine_check(const struct engine *e, const struct work *k, const str
 
 	if (!inl)
 		key_load(key_at(t, k->lkey), &near_key);
-	synd = engine_decode(k);
+	synd = engine_decode_of(k, blocks);
 	pf = ld64(key_span(t, far_key, k->raddr, k->len, far_span));
 	if (!inl) {
 		pn = ld64(key_span(t, &near_key, k->laddr, k->len, near_span));
@@ -126,6 +161,12 @@ HD uint32_t engine_check(const struct engine *e, const struct work *k, const str
 	far_span->more = e->xlat + e->xlat_pages;
 	*dep = (uint32_t)pf | (uint32_t)pn;
 	return synd ? synd : wrong_near ? (uint32_t)SYND_LOCAL_PROT : wrong_far ? (uint32_t)SYND_REMOTE_ACCESS : 0u;
+}
+
+HD uint32_t engine_check(const struct engine *e, const struct work *k, const struct mkey *far_key,
+			 struct span *near_span, struct span *far_span, uint32_t *dep, const int inl)
+{
+	return engine_check_of(e, k, far_key, near_span, far_span, dep, 1, inl);
 }
 
 #endif

@@ -25,11 +25,11 @@
 
 #include "stages/nic/payload.h"
 
-/* The block that ends before message pi becomes a job, with a reading of both
+/* The block that ends before the next message becomes a job, with a reading of both
  * clocks. Nothing is under way then: the issuer drains at the same places. */
 HD void engine_flush(const struct engine *e, struct engine_state *s, struct engine_job *j)
 {
-	uint32_t block = s->k.block, n = (uint32_t)s->pi & (block - 1);
+	uint32_t block = s->k.block, n = (uint32_t)engine_message(s) & (block - 1);
 
 	n = n ? n : block;
 	e->pairs[s->flush_at / block] = clock_pair_read(s->k.gettime);
@@ -67,8 +67,9 @@ HD uint32_t engine_walked(const struct engine_state *s, const struct engine_job 
 }
 
 /* The payload's part behind its translation, if it is the leader's alone; else it
- * becomes a job. */
-HD void engine_payload(struct engine_state *s, struct engine_job *j, uint32_t dep, const int instr)
+ * becomes a job. `second` is an inline one's second block; NULL, a literal: it has none. */
+HD void engine_payload(struct engine_state *s, struct engine_job *j, const uint64_t *second, uint32_t dep,
+		       const int instr)
 {
 	struct moments mo = { &s->k, 0, 0 };
 
@@ -76,7 +77,7 @@ HD void engine_payload(struct engine_state *s, struct engine_job *j, uint32_t de
 	sink_stamp_after(&s->k, MARK_TRANSLATED, dep, &s->t.translated, instr);
 	if (s->w.inl) {
 		moment_read(&mo, 0, instr);
-		engine_inline_odd(&s->w, &j->move.dst, 0);
+		engine_inline_odd_of(&s->w, second, &j->move.dst, 0);
 		moment_written(&mo, instr);
 	} else if (engine_small(&j->move.src, &j->move.dst, s->w.len)) {
 		engine_move_small(&j->move.src, &j->move.dst, s->w.len, &mo, instr);
@@ -104,30 +105,36 @@ HD int engine_spoil(const struct engine *e, const struct engine_state *s, uint64
 	return e->fault == EF_LOST_CQE && m == e->fault_at;
 }
 
-/* The end of the message that is worked on: its CQE, its last mark, its record. */
-HD void engine_end(const struct engine *e, struct engine_state *s, uint32_t synd, int quiet, const int instr)
+/* Blocks of a usual message. */
+HD uint32_t usual_blocks(const int usual) { return usual == USUAL_TWO ? 2 : 1; }
+
+/* The end of the message that is worked on, whose WQE has so many blocks: its CQE, its
+ * last mark, its record. */
+HD void engine_end(const struct engine *e, struct engine_state *s, uint32_t synd, int quiet, const uint32_t blocks,
+		   const int usual, const int instr)
 {
 	if (synd && !s->error)
 		s->error = synd;
-	s->written = (uint32_t)s->pi + 1;
+	s->written = (uint32_t)engine_message(s) + 1;
 	/* a good WQE reports only when asked to; a bad one always */
 	if (!quiet && (synd || ctrl_fm_ce_se(s->w.w[1]) & WQE_CQ_UPDATE)) {
 		engine_cqe(e, s, s->pi, s->w.w[0], synd ? 0 : s->w.len, synd, instr);
-		s->completed = (uint32_t)s->pi + 1;
+		s->completed = (uint32_t)engine_message(s) + 1;
 	}
 	if (instr != BARE) {
 		s->t.completed = ticks(s->k.gettime);
-		engine_put(s, s->pi, &s->t, instr);
+		engine_put(s, engine_message(s), &s->t, instr);
 	}
-	s->pi++;
-	s->due--;
-	s->next_db = doorbell_value(s->pi + 1, e->qpn);
+	s->pi += blocks;
+	s->skip += blocks - 1;
+	s->due -= blocks;
+	s->next_db = doorbell_value(s->pi + usual_blocks(usual), e->qpn);
 }
 
 /* Is a block of marks full? */
 HD int engine_block_ends(const struct engine_state *s, const int instr)
 {
-	return instr != BARE && !((uint32_t)s->pi & (s->k.block - 1));
+	return instr != BARE && !((uint32_t)engine_message(s) & (s->k.block - 1));
 }
 
 /*
@@ -135,17 +142,19 @@ HD int engine_block_ends(const struct engine_state *s, const int instr)
  * writes) that it announces. It goes straight through one: on a GPU every jump
  * over code that is not run costs tens of cycles, and every call spoils what is
  * kept in registers. So whatever is seldom ends the loop, and the caller
- * (engine_serve) does it: *sp holds how far the message has got.
+ * (engine_lead) does it: *sp holds how far the message has got.
  */
-HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const int instr)
+HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const int usual, const int instr)
 {
 	const struct engine e = *ep;
 	struct engine_state s = *sp;
+	const uint32_t blocks = usual_blocks(usual);
 	uint32_t why;
 
 	for (;;) {
 		struct span far_span;
-		uint32_t dep = 0;
+		uint64_t second[WQE_WORDS];
+		uint32_t dep = 0, got;
 
 		if (!s.due) {
 			uint64_t db = poll_doorbell(e.db, s.db);
@@ -159,7 +168,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 				break;
 			}
 			if (instr == FLEX) {
-				sink_message(&s.k, e.sink, s.pi, instr);
+				sink_message(&s.k, e.sink, engine_message(&s), instr);
 				plant(&s.k, MARK_SEEN, instr);
 				if (s.k.armed >> MARK_SEEN & 1) /* with the wait or without */
 					s.t.seen = ticks(s.k.gettime);
@@ -170,42 +179,49 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 				why = EW_DOORBELL;
 				break;
 			}
-			s.due = 1;
-			s.seen = (uint32_t)s.pi + 1;
+			s.due = blocks;
+			s.seen = (uint32_t)engine_message(&s) + 1;
 		}
 		if (instr == FLEX)
-			sink_message(&s.k, e.sink, s.pi, instr);
+			sink_message(&s.k, e.sink, engine_message(&s), instr);
 		plant(&s.k, MARK_STARTED, instr);
 		sink_stamp(&s.k, MARK_STARTED, &s.t.started, instr);
 		engine_fetch(&e, s.pi, &s.w);
-		plant_after(&s.k, MARK_FETCHED, (uint32_t)(s.w.w[0] | s.w.w[2] | s.w.w[4] | s.w.w[6]), instr);
-		sink_stamp_after(&s.k, MARK_FETCHED,
-				 (uint32_t)(s.w.w[0] | s.w.w[2] | s.w.w[4] | s.w.w[6]), &s.t.fetched, instr);
+		/* both at once: the doorbell has announced two */
+		got = blocks > 1 ? engine_fetch_second(&e, s.pi, second) : 0;
+		got |= (uint32_t)(s.w.w[0] | s.w.w[2] | s.w.w[4] | s.w.w[6]);
+		plant_after(&s.k, MARK_FETCHED, got, instr);
+		sink_stamp_after(&s.k, MARK_FETCHED, got, &s.t.fetched, instr);
 		engine_fields(&s.w);
 		/* begun before it is known that this is a usual message: an odd key
 		 * leads to entry 0 */
 		key_load(key_at(&e.tab, s.w.rkey), &s.far_key);
 		if (UNLIKELY((s.w.inl == 0) | (s.w.len == 0) | (s.error != 0) | (instr == FLEX && e.fault) |
-			     !engine_inline_words(&s.w) | !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE))) {
+			     !engine_inline_words(&s.w) | (usual != USUAL_SPARSE && !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE)) |
+			     (blocks > 1 && ((s.due < 2) | (s.w.ds <= WQEBB / WQE_SEG))))) {
 			why = EW_OTHER;
 			break;
 		}
 		/* what this refuses, or what lies on two pages, is walked again */
-		if (UNLIKELY((engine_check(&e, &s.w, &s.far_key, &far_span, &far_span, &dep, 1) != 0) |
+		if (UNLIKELY((engine_check_of(&e, &s.w, &s.far_key, &far_span, &far_span, &dep, blocks, 1) != 0) |
 			     (far_span.npages != 1))) {
 			why = EW_OTHER;
 			break;
 		}
-		engine_payload_inline(&s, &s.w, &far_span, dep, &s.t, instr);
-		s.written = s.completed = (uint32_t)s.pi + 1;
-		engine_cqe(&e, &s, s.pi, s.w.w[0], s.w.len, 0, instr);
+		engine_payload_of(&s, &s.w, blocks > 1 ? second : 0, &far_span, dep, &s.t, instr);
+		s.written = (uint32_t)engine_message(&s) + 1;
+		if (usual != USUAL_SPARSE || ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE) {
+			s.completed = s.written;
+			engine_cqe(&e, &s, s.pi, s.w.w[0], s.w.len, 0, instr);
+		}
 		if (instr != BARE) {
 			s.t.completed = ticks(s.k.gettime);
-			engine_put(&s, s.pi, &s.t, instr);
+			engine_put(&s, engine_message(&s), &s.t, instr);
 		}
-		s.pi++;
-		s.due--;
-		s.next_db = doorbell_value(s.pi + 1, e.qpn);
+		s.pi += blocks;
+		s.skip += blocks - 1;
+		s.due -= blocks;
+		s.next_db = doorbell_value(s.pi + blocks, e.qpn);
 		if (UNLIKELY(engine_block_ends(&s, instr))) {
 			why = EW_BLOCK;
 			break;
@@ -215,19 +231,25 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 	return why;
 }
 
+/* Fetches again what was stale. */
+HD void engine_again(const struct engine *e, struct engine_state *s, const int instr)
+{
+	if (!engine_refetch(e, s, &s->w))
+		return;
+	sink_stamp_after(&s->k, MARK_FETCHED, (uint32_t)(s->w.w[0] | s->w.w[2] | s->w.w[4] | s->w.w[6]), &s->t.fetched, instr);
+	engine_fields(&s->w);
+	key_load(key_at(&e->tab, s->w.rkey), &s->far_key);
+}
+
 /* A message that the fast loop has fetched and left, s->w and s->t: another
  * payload than a usual inline one, none, or an error. It may become a job. */
-HD void engine_other(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
+HD void engine_other(const struct engine *e, struct engine_state *s, struct engine_job *j, const int usual,
+		     const int instr)
 {
 	struct span near_span, far_span;
 	uint32_t synd, dep = 0;
 	int quiet = 0;
 
-	if (engine_refetch(e, s, &s->w)) {
-		sink_stamp_after(&s->k, MARK_FETCHED, (uint32_t)(s->w.w[0] | s->w.w[2] | s->w.w[4] | s->w.w[6]), &s->t.fetched, instr);
-		engine_fields(&s->w);
-		key_load(key_at(&e->tab, s->w.rkey), &s->far_key);
-	}
 	if (s->error)
 		synd = SYND_FLUSHED;
 	else if (!s->w.len)
@@ -235,41 +257,63 @@ HD void engine_other(const struct engine *e, struct engine_state *s, struct engi
 	else
 		synd = engine_check(e, &s->w, &s->far_key, &near_span, &far_span, &dep, s->w.inl != 0);
 	if (instr == FLEX && e->fault)
-		quiet = engine_spoil(e, s, s->pi, &synd);
+		quiet = engine_spoil(e, s, engine_message(s), &synd);
 	if (!synd && s->w.len) {
 		s->quiet = (uint32_t)quiet;
 		engine_move_job(e, s, j, &near_span, &far_span);
 		if (j->kind == EJ_XLAT)
 			return;
-		engine_payload(s, j, dep, instr);
+		engine_payload(s, j, 0, dep, instr);
 		if (j->kind == EJ_MOVE)
 			return;
 	} else if (!synd) {
 		engine_no_payload(s, &s->t, instr);
 	}
-	engine_end(e, s, synd, quiet, instr);
+	engine_end(e, s, synd, quiet, 1, usual, instr);
+}
+
+/* The same of one whose WQE has two blocks, which an inline write alone may have. */
+HD void engine_other_two(const struct engine *e, struct engine_state *s, struct engine_job *j, const int usual,
+			 const int instr)
+{
+	uint32_t synd = SYND_FLUSHED, dep = engine_fetch_second(e, s->pi, j->second);
+	struct span far_span;
+	int quiet = 0;
+
+	sink_stamp_after(&s->k, MARK_FETCHED, dep, &s->t.fetched, instr);
+	if (!s->error)
+		synd = engine_check_of(e, &s->w, &s->far_key, &far_span, &far_span, &dep, 2, 1);
+	if (instr == FLEX && e->fault)
+		quiet = engine_spoil(e, s, engine_message(s), &synd);
+	if (!synd) {
+		s->quiet = (uint32_t)quiet;
+		engine_move_job(e, s, j, &far_span, &far_span);
+		if (j->kind == EJ_XLAT)
+			return;
+		engine_payload(s, j, j->second, dep, instr);
+	}
+	engine_end(e, s, synd, quiet, 2, usual, instr);
 }
 
 /* All lanes have done the message's job: on with it. */
-HD void engine_resume(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
+HD void engine_resume(const struct engine *e, struct engine_state *s, struct engine_job *j, const int usual,
+		      const int instr)
 {
 	if (j->kind == EJ_XLAT) {
-		uint32_t synd = engine_walked(s, j);
+		uint32_t synd = engine_walked(s, j), blocks = engine_blocks(s);
 
 		j->kind = EJ_NONE;
-		if (synd) {
-			engine_end(e, s, synd, (int)s->quiet, instr);
-			return;
-		}
-		engine_payload(s, j, 0, instr);
-		if (j->kind == EJ_MOVE)
-			return;
+		if (!synd)
+			engine_payload(s, j, j->second, 0, instr);
+		if (j->kind != EJ_MOVE)
+			engine_end(e, s, synd, (int)s->quiet, blocks, usual, instr);
+		return;
 	} else {
 		s->t.read = j->read;
 		s->t.written = j->written;
 		j->kind = EJ_NONE;
 	}
-	engine_end(e, s, 0, (int)s->quiet, instr);
+	engine_end(e, s, 0, (int)s->quiet, 1, usual, instr); /* an inline payload is never moved by all */
 }
 
 /* What the record says instead of the doorbell; one that is behind is read again. If it
@@ -296,7 +340,7 @@ HD uint32_t engine_recover(const struct engine *e, struct engine_status *st, uin
 	return next;
 }
 
-/* How many messages a doorbell announces that is not simply the next one's. */
+/* How many WQEBBs a doorbell announces that is not simply the next one's. */
 HD uint32_t engine_announced(const struct engine *e, struct engine_status *st, uint64_t db,
 				    uint64_t pi, uint32_t doorbells)
 {
@@ -317,15 +361,16 @@ HD uint32_t engine_announced(const struct engine *e, struct engine_status *st, u
 }
 
 /* What a doorbell is worth that the fast loop has left. */
-HD void engine_doorbell(const struct engine *e, struct engine_state *s, const int instr)
+HD void engine_doorbell(const struct engine *e, struct engine_state *s, const int usual, const int instr)
 {
-	if (instr == FLEX && e->fault == EF_DEAD && s->pi >= e->fault_at)
+	if (instr == FLEX && e->fault == EF_DEAD && engine_message(s) >= e->fault_at)
 		return;
-	if (instr == FLEX && e->fault == EF_LOST_DOORBELL && s->pi == e->fault_at)
+	if (instr == FLEX && e->fault == EF_LOST_DOORBELL && engine_message(s) == e->fault_at)
 		return;
-	s->due = s->db == s->next_db && !e->recover_every ? 1 :
+	s->due = s->db == s->next_db && !e->recover_every ? usual_blocks(usual) :
 		  engine_announced(e, s->st, s->db, s->pi, s->doorbells);
-	s->seen = (uint32_t)s->pi + s->due;
+	/* of messages: as many as there are if they are usual ones */
+	s->seen = (uint32_t)engine_message(s) + s->due / usual_blocks(usual);
 }
 
 /*
@@ -334,12 +379,13 @@ HD void engine_doorbell(const struct engine *e, struct engine_state *s, const in
  * of later ones: with several messages outstanding, waiting for a busy engine is
  * part of rung-seen.
  */
-HD int engine_lead(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
+HD int engine_lead_of(const struct engine *e, struct engine_state *s, struct engine_job *j, const int usual,
+		      const int instr)
 {
 	if (j->kind == EJ_FLUSH) {
 		j->kind = EJ_NONE;
 	} else if (j->kind != EJ_NONE) {
-		engine_resume(e, s, j, instr);
+		engine_resume(e, s, j, usual, instr);
 		if (j->kind != EJ_NONE)
 			return j->kind;
 		if (engine_block_ends(s, instr)) {
@@ -348,16 +394,20 @@ HD int engine_lead(const struct engine *e, struct engine_state *s, struct engine
 		}
 	}
 	for (;;) {
-		uint32_t why = engine_run(e, s, instr);
+		uint32_t why = engine_run(e, s, usual, instr);
 
 		if (why == EW_QUIET)
 			return EJ_NONE;
 		if (why == EW_DOORBELL) {
-			engine_doorbell(e, s, instr);
+			engine_doorbell(e, s, usual, instr);
 			continue;
 		}
 		if (why == EW_OTHER) {
-			engine_other(e, s, j, instr);
+			engine_again(e, s, instr);
+			if (UNLIKELY(engine_blocks(s) > 1))
+				engine_other_two(e, s, j, usual, instr);
+			else
+				engine_other(e, s, j, usual, instr);
 			if (j->kind != EJ_NONE)
 				return j->kind;
 		}
@@ -368,15 +418,20 @@ HD int engine_lead(const struct engine *e, struct engine_state *s, struct engine
 	}
 }
 
+HD int engine_lead(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
+{
+	return engine_lead_of(e, s, j, USUAL, instr);
+}
+
 /* `stage`: block * SINK_SLOTS words; all of it in shared memory on a GPU. */
-HD void engine_begin(const struct engine *e, struct engine_state *s, struct engine_job *j,
-		     struct engine_status *st, uint64_t *stage, const int instr)
+HD void engine_begin_of(const struct engine *e, struct engine_state *s, struct engine_job *j,
+			struct engine_status *st, uint64_t *stage, const int usual, const int instr)
 {
 	/* a doorbell of zero has never been rung: qpn 0 is nobody's */
 	s->db = 0;
 	s->pi = 0;
-	s->next_db = doorbell_value(1, e->qpn);
-	s->due = s->cqes = s->doorbells = s->error = s->seen = s->written = s->completed = 0;
+	s->next_db = doorbell_value(usual_blocks(usual), e->qpn);
+	s->skip = s->due = s->cqes = s->doorbells = s->error = s->seen = s->written = s->completed = 0;
 	s->flush_at = s->quiet = 0;
 	s->watch = e->fault || e->recover_every;
 	s->t.seen = s->t.started = s->t.fetched = s->t.translated = s->t.read = s->t.written = s->t.completed = 0;
@@ -388,10 +443,16 @@ HD void engine_begin(const struct engine *e, struct engine_state *s, struct engi
 	j->tab = e->tab;
 }
 
+HD void engine_begin(const struct engine *e, struct engine_state *s, struct engine_job *j,
+		     struct engine_status *st, uint64_t *stage, const int instr)
+{
+	engine_begin_of(e, s, j, st, stage, USUAL, instr);
+}
+
 /* What is left of a block becomes a job: 1. Once. */
 HD int engine_last_flush(const struct engine *e, struct engine_state *s, struct engine_job *j, const int instr)
 {
-	if (instr == BARE || !((uint32_t)s->pi & (s->k.block - 1)))
+	if (instr == BARE || !((uint32_t)engine_message(s) & (s->k.block - 1)))
 		return 0;
 	engine_flush(e, s, j);
 	return 1;
@@ -401,11 +462,11 @@ HD int engine_last_flush(const struct engine *e, struct engine_state *s, struct 
 HD void engine_finish(struct engine_state *s)
 {
 	s->st->doorbells = s->doorbells;
-	s->st->wqes = s->pi;
+	s->st->wqes = engine_message(s);
 	s->st->cqes = s->cqes;
 	s->st->syndrome = s->error;
 	s->st->last[NS_SEEN] = s->seen;
-	s->st->last[NS_STARTED] = s->st->last[NS_FETCHED] = s->pi;
+	s->st->last[NS_STARTED] = s->st->last[NS_FETCHED] = engine_message(s);
 	s->st->last[NS_TRANSLATED] = s->st->last[NS_READ] = s->st->last[NS_WRITTEN] = s->written;
 	s->st->last[NS_COMPLETED] = s->completed;
 }

@@ -38,6 +38,15 @@ struct engine {
 	const struct sink_conf *sink;
 };
 
+/* What the messages of a pass usually are, so that the fast loop does them straight
+ * through: a literal. Whatever they are, the engine does them right. */
+enum engine_usual {
+	USUAL = 0,               /* inline writes of one block */
+	USUAL_TWO = 1,           /* inline writes of two */
+	USUAL_SPARSE = 2,        /* of one, and not each asks for a CQE; BARE alone */
+	USUALS = 3,
+};
+
 /* What it counted; written to memory when it stops. */
 struct engine_status {
 	uint64_t doorbells, wqes, cqes;
@@ -67,8 +76,9 @@ struct late { uint64_t seen, started, fetched, translated, read, written, comple
 struct engine_state {
 	uint64_t db;             /* the last value seen */
 	uint64_t next_db;        /* what one more message's doorbell would be, by DOCA's convention */
-	uint64_t pi;             /* next message to work on */
-	uint32_t due;           /* messages that are announced and not yet worked on */
+	uint64_t pi;             /* index of the next WQE to work on */
+	uint32_t skip;           /* blocks that the WQEs so far had beyond their first */
+	uint32_t due;            /* WQEBBs that are announced and not yet worked on */
 	uint32_t cqes;           /* CQEs written */
 	uint32_t doorbells;
 	uint32_t error;          /* syndrome of the first error: flushing since */
@@ -78,7 +88,7 @@ struct engine_state {
 	uint32_t seen, written, completed; /* messages that got so far */
 	struct engine_status *st; /* the rare counters */
 	struct sink k;
-	struct late t;           /* of message pi, as far as it got */
+	struct late t;           /* of the next message, as far as it got */
 	struct work w;           /* its WQE, if it isn't a usual one */
 	struct mkey far_key;     /* and what its remote key names */
 };

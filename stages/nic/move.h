@@ -24,6 +24,7 @@ struct engine_job {
 	int kind;
 	struct move move;
 	struct tables tab;       /* a copy, set once */
+	uint64_t second[WQE_WORDS]; /* the second block of the message's WQE, if it has one */
 	struct sink k;           /* the leader's sink, lent for the job */
 	struct planter planter;
 	uint64_t read, written;   /* the leader's moments */

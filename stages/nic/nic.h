@@ -16,6 +16,7 @@ struct nic_run;
 struct nic_pass {
 	struct engine eng;    /* its `sink` is set by the NIC, to its own copy of the next */
 	struct sink_conf sink;
+	int usual;            /* enum engine_usual: what most messages are */
 	int instr;            /* BARE, ALL or FLEX */
 	int gpu;              /* device that a kernel runs on */
 	int cpu;              /* CPU that a thread runs on */

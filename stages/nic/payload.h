@@ -42,23 +42,30 @@ HD void engine_move_small(const struct span *src, const struct span *dst, uint32
 	moment_written(m, instr);
 }
 
-/* Byte `i` of an inline payload, which begins at byte 36 of the WQE. */
-HD uint8_t inline_byte(const uint64_t w[WQE_WORDS], uint32_t i)
+/* Byte `i` of an inline payload, which begins at byte 36 of the WQE; `second` is its
+ * second block. */
+HD uint8_t inline_byte(const uint64_t w[WQE_WORDS], const uint64_t *second, uint32_t i)
 {
 	uint32_t at = 36 + i;
-	uint64_t x = at < 40 ? w[4] : at < 48 ? w[5] : at < 56 ? w[6] : w[7];
+	uint64_t x = at < 40 ? w[4] : at < 48 ? w[5] : at < 56 ? w[6] : !second || at < 64 ? w[7] : second[(at - 64) >> 3];
 
 	return (uint8_t)(x >> (at & 7) * 8);
 }
 
-/* What is left of an inline payload from byte `done` on, by bytes. */
-HD void engine_inline_odd(const struct work *k, const struct span *dst, uint32_t done)
+/* What is left of an inline payload from byte `done` on, by bytes. `second` is its second
+ * block; NULL, a literal, where it has none. */
+HD void engine_inline_odd_of(const struct work *k, const uint64_t *second, const struct span *dst, uint32_t done)
 {
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
 	for (; done < k->len; done++)
-		st8((void *)span_at(dst, done), inline_byte(k->w, done));
+		st8((void *)span_at(dst, done), inline_byte(k->w, second, done));
+}
+
+HD void engine_inline_odd(const struct work *k, const struct span *dst, uint32_t done)
+{
+	engine_inline_odd_of(k, 0, dst, done);
 }
 
 /* Can an inline payload be stored by words, if it lies on one page? (Pages and
@@ -88,6 +95,26 @@ HD void engine_inline(const struct work *k, const struct span *dst)
 	}
 }
 
+/* One of two blocks by words, which has 29 bytes at least: eleven words and a half at most. */
+HD void engine_inline_two(const struct work *k, const uint64_t second[WQE_WORDS], const struct span *dst)
+{
+	uint64_t d = dst->page0 + dst->off, last = 0;
+
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+	for (uint32_t i = 0; i < 12; i++) {
+		uint64_t a = i < 4 ? k->w[4 + i] : second[i - 4], b = i < 3 ? k->w[5 + i] : i < 11 ? second[i - 3] : 0;
+		uint64_t p = a >> 32 | b << 32;
+
+		if (i < 3 || (i < 11 && i * 8 + 8 <= k->len))
+			st64((void *)(d + i * 8), p);
+		last = k->len >> 3 == i ? p : last;
+	}
+	if (k->len & 4)
+		st32((void *)(d + (k->len & ~7u)), (uint32_t)last);
+}
+
 /* The CQE's body, its order, and its last word. `bytes` is what was moved. */
 HD void engine_cqe(const struct engine *e, struct engine_state *s, uint64_t m, uint64_t w0,
 		   uint32_t bytes, uint32_t syndrome, const int instr)
@@ -106,19 +133,29 @@ HD void engine_cqe(const struct engine *e, struct engine_state *s, uint64_t m, u
 	s->cqes++;
 }
 
-/* The usual inline payload: one page, whole words, and what is left in bytes. */
-HD void engine_payload_inline(struct engine_state *s, const struct work *k,
-			      const struct span *far_span, uint32_t dep, struct late *t, const int instr)
+/* The usual inline payload: one page, whole words. `second`: its second block; NULL, a
+ * literal, where it has none. */
+HD void engine_payload_of(struct engine_state *s, const struct work *k, const uint64_t *second,
+			  const struct span *far_span, uint32_t dep, struct late *t, const int instr)
 {
 	struct moments mo = { &s->k, 0, 0 };
 
 	plant_after(&s->k, MARK_TRANSLATED, dep, instr);
 	sink_stamp_after(&s->k, MARK_TRANSLATED, dep, &t->translated, instr);
 	moment_read(&mo, 0, instr);
-	engine_inline(k, far_span);
+	if (second)
+		engine_inline_two(k, second, far_span);
+	else
+		engine_inline(k, far_span);
 	moment_written(&mo, instr);
 	t->read = mo.read;
 	t->written = mo.written;
+}
+
+HD void engine_payload_inline(struct engine_state *s, const struct work *k,
+			      const struct span *far_span, uint32_t dep, struct late *t, const int instr)
+{
+	engine_payload_of(s, k, 0, far_span, dep, t, instr);
 }
 
 /* A message without payload passes the same marks. */

@@ -26,7 +26,7 @@ static __shared__ struct {
 	struct engine_status counts;
 } nic;
 
-template <int INSTR>
+template <int USUAL_, int INSTR>
 __global__ void __launch_bounds__(AGENT_THREADS, 1)
 nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, uint32_t *ready, struct engine_status *st)
 {
@@ -47,13 +47,13 @@ nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, u
 		return;
 	nic.e = args.e;
 	nic.e.sink = &args.sink;
-	engine_begin(&nic.e, &nic.s, &nic.job, &nic.counts, stage, INSTR);
+	engine_begin_of(&nic.e, &nic.s, &nic.job, &nic.counts, stage, USUAL_, INSTR);
 	st32_release_sys(ready, 1);
 	for (int last = 0;;) {
 		int kind;
 
 		do
-			kind = engine_lead(&nic.e, &nic.s, &nic.job, INSTR);
+			kind = engine_lead_of(&nic.e, &nic.s, &nic.job, USUAL_, INSTR);
 		while (kind == EJ_NONE && !ld32(stop));
 		/* stopped: what is left of a block is flushed, once */
 		if (kind == EJ_NONE && (last || !engine_last_flush(&nic.e, &nic.s, &nic.job, INSTR)))
@@ -70,9 +70,12 @@ nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, u
 	*st = nic.counts;
 }
 
-static const void *const kernels[INSTRS] = {
-	(const void *)nic_kernel<BARE>, (const void *)nic_kernel<ALL>, (const void *)nic_kernel<FLEX>
+static const void *const kernels[USUALS][INSTRS] = {
+#define EACH(usual) \
+	{ (const void *)nic_kernel<usual, BARE>, (const void *)nic_kernel<usual, ALL>, (const void *)nic_kernel<usual, FLEX> }
+	EACH(USUAL), EACH(USUAL_TWO), { (const void *)nic_kernel<USUAL_SPARSE, BARE> }
 };
+static_assert(USUAL == 0 && USUAL_TWO == 1 && USUAL_SPARSE == 2, "the kernels stand in the order of the enumeration");
 
 struct nic_run {
 	struct gpu *g;
@@ -105,7 +108,7 @@ static int peer_start(const struct nic_pass *p, struct nic_run **run)
 		st = (struct engine_status *)r->status.p;
 		void *args[] = { &a, &r->g->stop, &r->g->ready, &st };
 
-		rc = gpu_launch(r->g, kernels[p->instr], AGENT_THREADS, args,
+		rc = gpu_launch(r->g, kernels[p->usual][p->instr], AGENT_THREADS, args,
 				shared, r->g->nic_stream, "the NIC's kernel");
 	}
 	if (!rc)

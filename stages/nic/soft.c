@@ -19,19 +19,19 @@ struct nic_run {
 	struct service *service;
 };
 
-/* Specialised by how it is instrumented. What was rung before the stop is still
+/* Specialised by what is usual and by how it is instrumented. What was rung before the stop is still
  * worked on. */
-HD void soft_serve(struct service *me, struct nic_run *r, const int instr)
+HD void soft_serve(struct service *me, struct nic_run *r, const int usual, const int instr)
 {
 	const struct engine e = r->p.eng;
 	struct engine_state s;
 	struct coop alone = { 0, 1 };
 
-	engine_begin(&e, &s, &r->job, &r->status, r->stage, instr);
+	engine_begin_of(&e, &s, &r->job, &r->status, r->stage, usual, instr);
 	for (;;) {
 		int stopping = service_stopping(me);
 
-		if (engine_lead(&e, &s, &r->job, instr) != EJ_NONE)
+		if (engine_lead_of(&e, &s, &r->job, usual, instr) != EJ_NONE)
 			engine_work(&r->job, alone, instr);
 		else if (stopping)
 			break;
@@ -41,10 +41,20 @@ HD void soft_serve(struct service *me, struct nic_run *r, const int instr)
 	engine_finish(&s);
 }
 
-static void soft_bare(struct service *me, void *r) { soft_serve(me, r, BARE); }
-static void soft_all(struct service *me, void *r) { soft_serve(me, r, ALL); }
-static void soft_flex(struct service *me, void *r) { soft_serve(me, r, FLEX); }
-static void (*const serves[INSTRS])(struct service *, void *) = { soft_bare, soft_all, soft_flex };
+#define SERVES(X) X(USUAL, BARE) X(USUAL, ALL) X(USUAL, FLEX) X(USUAL_TWO, BARE) X(USUAL_TWO, ALL) X(USUAL_TWO, FLEX) \
+	X(USUAL_SPARSE, BARE)
+#define X(usual, instr) \
+	static void soft_##usual##_##instr(struct service *me, void *r) \
+	{ \
+		soft_serve(me, r, usual, instr); \
+	}
+SERVES(X)
+#undef X
+static void (*const serves[USUALS][INSTRS])(struct service *, void *) = {
+#define X(usual, instr) [usual][instr] = soft_##usual##_##instr,
+	SERVES(X)
+#undef X
+};
 
 static void soft_free(struct nic_run *r)
 {
@@ -65,7 +75,7 @@ static int soft_start(const struct nic_pass *p, struct nic_run **run)
 	memset(r->stage, 0, bytes);
 	r->p = *p;
 	r->p.eng.sink = &r->p.sink;
-	rc = service_start(&r->service, "soft NIC", p->cpu, serves[p->instr], r, p->start_s);
+	rc = service_start(&r->service, "soft NIC", p->cpu, serves[p->usual][p->instr], r, p->start_s);
 	if (rc && !r->service)
 		soft_free(r);
 	*run = r;

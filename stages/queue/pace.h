@@ -17,7 +17,7 @@ enum {
 };
 
 /*
- * The two poll loops, the same ones for the path and for what it is compared with.
+ * The poll loops, the same ones for the path and for what it is compared with.
  * They hold nothing that is not needed in every turn: the period of a poll is a
  * part of the crossing, and on a GPU a turn is a load and some ten cycles an
  * instruction. What has ended them is stamped right behind them by the caller.
@@ -33,6 +33,20 @@ HD uint64_t poll_cqe(const uint8_t *at, uint32_t lap, uint32_t *polls)
 		w7 = ld64_poll(at);
 		++*polls;
 		if (cqe_valid(w7, lap) | !(*polls % POLLS_PER_LOOK))
+			return w7;
+		relax_cpu();
+	}
+}
+
+/* The last word of a collapsed CQ's one CQE, until it covers `index`; as above. */
+HD uint64_t poll_covering(const uint8_t *at, uint32_t index, uint32_t window, uint32_t *polls)
+{
+	uint64_t w7;
+
+	for (;;) {
+		w7 = ld64_poll(at);
+		++*polls;
+		if (cqe_covers(w7, index, window) | !(*polls % POLLS_PER_LOOK))
 			return w7;
 		relax_cpu();
 	}

@@ -29,8 +29,13 @@
 	X(RING_RECORD_RING, "ring-record-ring", "doorbell, record, the same doorbell again") \
 	X(RING, "ring", "doorbell alone, no record")
 
-/* X(NAME): what a WQE is, as far as the loop must know */
-#define FS_POSTS(X) X(INLINE) X(WRITE) X(READ) X(NOP)
+/* X(NAME): what a WQE is, as far as the loop must know; INLINE2 takes two basic blocks,
+ * all others one */
+#define FS_POSTS(X) X(INLINE) X(WRITE) X(READ) X(NOP) X(INLINE2)
+
+/* How completions come: a CQE a message in a ring of them; or a collapsed CQ (one CQE that
+ * the NIC overwrites), or not one for each message, or both. */
+enum cq_use { CQ_RING, CQ_OTHER, CQ_USES };
 
 enum ordering {
 #define X(NAME, word, help) ORD_##NAME,
@@ -57,17 +62,46 @@ struct queue {
 	uint8_t *db;             /* 8-byte doorbell */
 	const uint8_t *cq;       /* CQEs, 1 << log_ncqe of them */
 	uint64_t *ci_word;       /* consumer index, published by whoever polls the CQ */
-	uint32_t log_n, log_ncqe;
+	uint32_t log_n, log_ncqe; /* a collapsed CQ has one CQE: 0 */
 	uint32_t qpn;
-	uint32_t depth;          /* WQEs that may be under way */
+	uint32_t depth;          /* WQEBBs that may be under way */
 };
 
+/* Which messages ask for a CQE: the last of every mask + 1, and the last of all. */
+struct asking { uint32_t mask; uint64_t last; };
+
+HD int message_asks(const struct asking *a, uint64_t m)
+{
+	return !(((uint32_t)m + 1) & a->mask) | (m + 1 == a->last);
+}
+
+/* The first that asks, of those from m on; where m is behind the last, of its mask + 1. */
+HD uint64_t message_asking(const struct asking *a, uint64_t m)
+{
+	uint64_t end = m | a->mask;
+
+	return a->last - 1 - m < end - m ? a->last - 1 : end;
+}
+
 struct queue_state {
-	uint64_t pi;             /* next free index */
-	uint64_t ci;             /* consumer index as last known */
+	uint64_t pi;             /* next free index, of a WQEBB */
+	uint64_t ci;             /* consumer index as last known: of the next WQE to be done */
 	uint64_t polled;         /* CQEs taken */
 	uint32_t reloads;        /* of the consumer index */
 };
+
+/* Basic blocks of a WQE of this kind; a literal, as the kind is. */
+HD uint32_t post_blocks(const int kind) { return kind == POST_INLINE2 ? 2 : 1; }
+HD int post_is_inline(const int kind) { return kind == POST_INLINE || kind == POST_INLINE2; }
+
+/* Which message an index belongs to, where all WQEs are of one kind. */
+HD uint64_t post_message(uint64_t index, const int kind) { return kind == POST_INLINE2 ? index >> 1 : index; }
+
+/* Where the WQEBB of an index lies. */
+HD uint8_t *queue_slot(const struct queue *q, uint64_t index)
+{
+	return q->wq + (uint64_t)((uint32_t)index & ((1u << q->log_n) - 1)) * WQEBB;
+}
 
 /* Takes n slots if so many are free by the consumer index as last known. Depths
  * are far below 2^32, so the low halves tell. */
@@ -145,7 +179,7 @@ HD struct resolved resolve(const struct resolver *r, uint32_t off, const int kin
 		return x;
 	x.raddr = r->remote_base + off;
 	x.rkey = keys_load(r->keys, off >> r->chunk_shift, timed);
-	if (kind != POST_INLINE)
+	if (!post_is_inline(kind))
 		x.lkey = keys_load(r->keys, RESOLVER_CHUNKS + (off >> r->chunk_shift), timed);
 	return x;
 }
@@ -153,19 +187,19 @@ HD struct resolved resolve(const struct resolver *r, uint32_t off, const int kin
 /* Which field of a WQE is spoiled on purpose. */
 enum wqe_fault { WF_NONE, WF_OPCODE, WF_DS, WF_KEY, WF_LKEY, WF_LENGTH, WF_QPN, WF_INDEX };
 
-/* Builds the WQE of message `m` in registers. */
-HD void wqe_build(const struct queue *q, uint64_t w[WQE_WORDS], uint64_t m, const struct resolved *x,
-		  uint64_t laddr, uint32_t len, const int kind)
+/* Builds the first block of the WQE of message `m`, which has this index, in registers. */
+HD void wqe_build_at(const struct queue *q, uint64_t w[WQE_WORDS], uint64_t index, uint64_t m,
+		     const struct resolved *x, uint64_t laddr, uint32_t len, const int kind)
 {
 	uint32_t op = kind == POST_NOP ? WQE_NOP : kind == POST_READ ? WQE_READ : WQE_WRITE;
 	uint32_t ds = kind == POST_NOP ? wqe_ds_nop() :
-		      kind == POST_INLINE ? wqe_ds_inline(len) : wqe_ds_pointer(len);
+		      post_is_inline(kind) ? wqe_ds_inline(len) : wqe_ds_pointer(len);
 
-	w[0] = wqe_ctrl0(m, op, q->qpn, ds);
+	w[0] = wqe_ctrl0(index, op, q->qpn, ds);
 	w[1] = wqe_ctrl1(WQE_CQ_UPDATE);
 	w[2] = be64(x->raddr);
 	w[3] = pair32(be32(x->rkey), 0);
-	if (kind == POST_INLINE) {
+	if (post_is_inline(kind)) {
 		/* payload_word(m, 0) to (m, 3), by halves: they differ in the lowest byte */
 		uint32_t lo = (uint32_t)m << 24, hi = (uint32_t)(m >> 8);
 
@@ -181,6 +215,25 @@ HD void wqe_build(const struct queue *q, uint64_t w[WQE_WORDS], uint64_t m, cons
 	}
 }
 
+/* The same where every WQE has one block, so that the index is the message's number. */
+HD void wqe_build(const struct queue *q, uint64_t w[WQE_WORDS], uint64_t m, const struct resolved *x,
+		  uint64_t laddr, uint32_t len, const int kind)
+{
+	wqe_build_at(q, w, m, m, x, laddr, len, kind);
+}
+
+/* The second block of an inline WQE: the halves of payload words 3 to 11. */
+HD void wqe_build_second(uint64_t w[WQE_WORDS], uint64_t m)
+{
+	uint32_t lo = (uint32_t)m << 24, hi = (uint32_t)(m >> 8);
+
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+	for (uint32_t i = 0; i < WQE_WORDS; i++)
+		w[i] = pair32(hi, lo | (4 + i));
+}
+
 HD void wqe_spoil(uint64_t w[WQE_WORDS], uint32_t fault)
 {
 	switch (fault) {
@@ -194,19 +247,33 @@ HD void wqe_spoil(uint64_t w[WQE_WORDS], uint32_t fault)
 	}
 }
 
-/* Stores it: as many 16-byte segments as it has. */
-HD void wqe_store(const struct queue *q, uint64_t m, const uint64_t w[WQE_WORDS], uint32_t len, const int kind)
+/* Stores its first block: as many 16-byte segments as it has. */
+HD void wqe_store(const struct queue *q, uint64_t index, const uint64_t w[WQE_WORDS], uint32_t len, const int kind)
 {
-	uint8_t *p = q->wq + (uint64_t)((uint32_t)m & ((1u << q->log_n) - 1)) * WQEBB;
+	uint8_t *p = queue_slot(q, index);
 
 	st64x2(p, w[0], w[1]);
 	if (kind == POST_NOP)
 		return;
 	st64x2(p + 16, w[2], w[3]);
-	if (kind == POST_INLINE || len)
+	if (post_is_inline(kind) || len)
 		st64x2(p + 32, w[4], w[5]);
-	if (kind == POST_INLINE && len > WQE_INLINE_SHORT)
+	if (kind == POST_INLINE2 || (kind == POST_INLINE && len > WQE_INLINE_SHORT))
 		st64x2(p + 48, w[6], w[7]);
+}
+
+/* The same of its second block, which lies in the ring's next slot: behind the last one
+ * that is the first. */
+HD void wqe_store_second(const struct queue *q, uint64_t index, const uint64_t w[WQE_WORDS], uint32_t len)
+{
+	uint8_t *p = queue_slot(q, index + 1);
+
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+	for (uint32_t i = 0; i < WQE_WORDS / 2; i++)
+		if (!i || len > WQE_INLINE_MAX + i * WQE_SEG)
+			st64x2(p + i * WQE_SEG, w[2 * i], w[2 * i + 1]);
 }
 
 /* ---- order and doorbell ---- */
@@ -295,11 +362,22 @@ HD const uint8_t *queue_cqe6(const struct queue *q, const struct queue_state *s)
 	return q->cq + (uint64_t)((uint32_t)s->polled & ((1u << q->log_ncqe) - 1)) * CQE_SIZE + 48;
 }
 
-/* Takes the CQE whose last word is w7: its WQE and all before it are done. */
-HD void queue_take(const struct queue *q, struct queue_state *s, uint64_t w7)
+/* Takes the CQE whose last word is w7: its WQE, of so many blocks, and all before it are
+ * done. (wqe_counter is the index of the WQE's first block.) */
+HD void queue_take_blocks(const struct queue *q, struct queue_state *s, uint64_t w7, const uint32_t blocks)
 {
-	uint64_t done = s->ci + (((uint64_t)cqe_counter(w7) - s->ci) & INDEX_MASK) + 1;
+	uint64_t done = s->ci + (((uint64_t)cqe_counter(w7) - s->ci) & INDEX_MASK) + blocks;
 
+	s->polled++;
+	s->ci = done;
+	st64(q->ci_word, done);
+}
+
+HD void queue_take(const struct queue *q, struct queue_state *s, uint64_t w7) { queue_take_blocks(q, s, w7, 1); }
+
+/* All WQEs before index `done` are done, by whatever CQE. */
+HD void queue_take_to(const struct queue *q, struct queue_state *s, uint64_t done)
+{
 	s->polled++;
 	s->ci = done;
 	st64(q->ci_word, done);

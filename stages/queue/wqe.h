@@ -27,13 +27,17 @@ enum wqe_opcode { WQE_NOP = 0x00, WQE_WRITE = 0x08, WQE_READ = 0x10 };
 enum { WQE_CQ_UPDATE = 0x08 };
 
 #define WQE_INLINE 0x80000000u     /* in the byte count of an inline segment */
-enum { WQE_INLINE_MAX = 28, WQE_INLINE_SHORT = 12 }; /* what fits behind raddr in one basic block, in one segment */
+/* What fits behind raddr in one basic block, in one segment of it, and in two blocks. */
+enum { WQE_INLINE_MAX = 28, WQE_INLINE_SHORT = 12, WQE_INLINE_TWO = 92 };
+enum { WQE_BLOCKS_MAX = 2 };       /* the longest WQE that the suite knows: DS 8 */
 #define WQE_LEN_MAX (1u << 30)     /* the largest message, as log_max_msg of RC is 30 */
 
 /* Segments that a WQE has: its DS field. */
 HD uint32_t wqe_ds_nop(void) { return 1; }
 HD uint32_t wqe_ds_inline(uint32_t len) { return 2 + (4 + len + WQE_SEG - 1) / WQE_SEG; }
 HD uint32_t wqe_ds_pointer(uint32_t len) { return len ? 3 : 2; } /* an empty message has no data segment */
+/* Basic blocks that so many segments take, and what of a WQE's segments lies in the second. */
+HD uint32_t wqe_blocks(uint32_t ds) { return (ds + WQEBB / WQE_SEG - 1) / (WQEBB / WQE_SEG); }
 
 /* A 16-bit index << 8 | opcode, big-endian: two instructions on a GPU. */
 HD uint32_t be_index_op(uint64_t index, uint32_t opcode)
@@ -70,7 +74,7 @@ HD uint32_t ctrl_fm_ce_se(uint64_t w) { return be32((uint32_t)w) & 0xff; }
  * CQ_UPDATE (fences order nothing in a NIC that works in order), immediate
  * (12..15). raddr: the reserved word (12..15), and all of it when the message is
  * empty. What stands behind the last segment, or behind an inline payload, is not
- * read. An empty inline segment (DS 3) and none (DS 2) are the same message.
+ * read, in the first basic block or the second. An empty inline segment (DS 3) and none (DS 2) are the same message.
  */
 #define WQE_UNCHECKED_CTRL1 (~(uint64_t)0 & ~((uint64_t)WQE_CQ_UPDATE << 24))
 #define WQE_UNCHECKED_RADDR1 0xffffffff00000000ull
@@ -96,7 +100,7 @@ HD uint32_t doorbell_next(uint64_t db)
 {
 	uint32_t ds = ctrl_ds(db);
 
-	return ds ? (ctrl_index(db) + (ds + 3) / 4) & INDEX_MASK : ctrl_index(db);
+	return ds ? (ctrl_index(db) + wqe_blocks(ds)) & INDEX_MASK : ctrl_index(db);
 }
 
 /* ---- CQE ---- */
@@ -143,6 +147,14 @@ HD int cqe_valid(uint64_t w7, uint32_t lap)
 	uint32_t hi = (uint32_t)(w7 >> 32);
 
 	return !((hi ^ lap << 24) & 1u << 24) & (hi < (uint32_t)CQE_INVALID << 28);
+}
+
+/* The CQE of a collapsed CQ: does it say that the WQE of this index is done, or a later
+ * one? No more than `window` are under way. (Filled with 0xff at first, it says so of
+ * index -1.) As public device code has it: spin while (u16)(next - counter - 2) < ncqes. */
+HD int cqe_covers(uint64_t w7, uint32_t index, uint32_t window)
+{
+	return ((index - 1 - cqe_counter(w7)) & INDEX_MASK) >= window;
 }
 
 /* ---- payload ---- */
