@@ -121,12 +121,7 @@ HD int issuer_warmed(struct issuer *s, struct clock_pair p)
  * so many before the first poll of a message makes the phase of its polls even. */
 HD uint32_t issuer_poll_ticks(struct issuer *s)
 {
-	const uint8_t *at = queue_cqe7(&s->h.q, &s->h.qs);
-	uint32_t lap = cqe_lap(s->h.qs.polled, s->h.q.log_ncqe), n = 0;
-	uint64_t t0 = ticks(s->h.k.gettime);
-
-	poll_cqe(at, lap, &n);
-	return (uint32_t)(ticks(s->h.k.gettime) - t0) / n;
+	return poll_period(queue_cqe7(&s->h.q, &s->h.qs), cqe_lap(s->h.qs.polled, s->h.q.log_ncqe), s->h.k.gettime);
 }
 
 /* Begins a block, or the measured part; 0: everything is done. */
@@ -200,13 +195,11 @@ HD uint64_t issue_odd_cqe(struct issuer *s)
 /* Nothing has come for a while: is it too long? */
 HD int issuer_too_late(struct issuer *s)
 {
-	uint64_t now = wall_ticks_ns();
-
-	if (!s->late_ns || s->late_done != s->h.done) {
+	if (s->late_done != s->h.done) {
 		s->late_done = s->h.done;
-		s->late_ns = now;
+		s->late.looked = s->late.waited = 0;
 	}
-	return now - s->late_ns > s->a->wait_ns;
+	return patience_look(&s->late) > s->a->wait_ns;
 }
 
 HD void issuer_finish(struct issuer *s, uint64_t status)
@@ -265,7 +258,7 @@ HD void issuer_begin(struct issuer *s, const struct issue_args *a, struct issue_
 	s->job = job;
 	s->keys = a->keys;
 	s->first = s->last = ~(uint64_t)0;
-	s->from = s->blocks = s->late_done = s->late_ns = 0;
+	s->from = s->blocks = s->late_done = s->late.looked = s->late.waited = 0;
 	s->open = 0;
 	job->kind = IJ_NONE;
 	h->q = a->q;
