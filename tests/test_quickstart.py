@@ -34,7 +34,7 @@ class Quickstart(unittest.TestCase):
         return where
 
     def run_it(self, *argv, code=0, env=None):
-        r = subprocess.run(argv, cwd=self.tmp, capture_output=True, text=True, timeout=240, check=False,
+        r = subprocess.run(argv, cwd=self.tmp, capture_output=True, text=True, timeout=1200, check=False,
                            stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
         self.assertEqual(r.returncode, code, f'{argv}\n{r.stdout}\n{r.stderr}')
         return r
