@@ -85,19 +85,25 @@ HD uint32_t poll_period(const uint8_t *at, uint32_t lap, int gettime)
 
 /*
  * How long a wait has lasted, by looks at the wall clock; all zero: it begins. Time in
- * which the waiting thread was kept from looking counts LOOK_NS_MAX a look at most:
- * whoever it waits for may have been kept too (a process or a machine that was stopped
- * and goes on), and is given the time to answer.
+ * which a CPU thread was kept from looking counts LOOK_NS_MAX a look at most: whoever
+ * it waits for may have been kept too (a process or a machine that was stopped and goes
+ * on), and is given the time to answer.
  */
 struct patience { uint64_t looked, waited; };
 
 HD uint64_t patience_look(struct patience *p)
 {
-	uint64_t now = wall_ticks_ns(), step = p->looked ? now - p->looked : 0;
+	uint64_t now = wall_ticks_ns();
+#ifdef __CUDA_ARCH__
+	p->looked = p->looked ? p->looked : now; /* since when */
+	return now - p->looked;
+#else
+	uint64_t step = p->looked ? now - p->looked : 0;
 
 	p->looked = now;
 	p->waited += step < LOOK_NS_MAX ? step : (uint64_t)LOOK_NS_MAX;
 	return p->waited;
+#endif
 }
 
 /* Has the ratio of the two clocks stayed within 0.5 % over four spans of 100 us
