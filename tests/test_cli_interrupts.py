@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from cli import BOUND, OK, PROGRAM, Case, main, processes_with
+from cli import BOUND, FAILED, OK, PROGRAM, Case, main, processes_with
 
 PATIENCE = 1.0     # that is what is promised, on a machine that has a CPU for it:
 TRIES = 8          # one of so many must keep it, and all of them SURELY
@@ -94,6 +94,27 @@ class Interrupts(Case):
         self.assertEqual(p.returncode, 130, err)
         self.assertIn('0 failed', err)
         self.assertEqual(processes_with(mark), [])
+
+    def test_stopped_and_continued(self):
+        # As Ctrl-Z and fg do it: for longer than a point may take, and none fails of it.
+        p, _ = self.start('probe=fake', 'ms=400', 'depth=1..5+1', '--timeout', '7', start_new_session=True)
+        self.wait_for(self.points)
+        os.killpg(p.pid, signal.SIGSTOP)
+        time.sleep(9)
+        os.killpg(p.pid, signal.SIGCONT)
+        _, err = p.communicate(timeout=BOUND)
+        self.assertEqual(p.returncode, OK, err)
+        self.assertEqual(self.run_json()['how_far'], '5 of 5: 5 ok, 0 flagged, 0 failed, 0 skipped')
+
+    def test_control_a_child_that_alone_is_stopped(self):
+        p, mark = self.start('probe=fake', 'ms=400', 'depth=1..5+1', '--timeout', '7')
+        self.wait_for(self.points)
+        for pid in processes_with(mark):
+            if pid != p.pid:
+                os.kill(pid, signal.SIGSTOP)
+        _, err = p.communicate(timeout=BOUND)
+        self.assertEqual(p.returncode, FAILED, err)
+        self.assertEqual({x['reason_code'] for x in self.summary() if x['status'] == 'failed'}, {'timeout'})
 
     def test_twice_ends_at_once(self):
         def twice():
