@@ -127,9 +127,11 @@ void stop_install(void);
 int stop_wanted(void);
 int stop_exit(void);     /* the exit code then: 128 and the signal, as a shell has it */
 
-/* child_recv in slices, so that a stop is seen within a fraction of a second.
+/* child_recv in slices, so that a stop is seen within a fraction of a second, for *left_s
+ * seconds at most, which is made less by those that have passed; of time in which we
+ * were stopped ourselves (Ctrl-Z, a machine that slept) hardly any counts.
  * 0, -EINTR when stopped, or as child_recv. */
-int recv_patiently(struct child *c, double timeout_s, json_t **msg);
+int recv_patiently(struct child *c, double *left_s, json_t **msg);
 
 /* ---- results.c: the files of a run ---- */
 struct results {

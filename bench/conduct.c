@@ -117,10 +117,9 @@ static int measure(struct conduct *c, int point, int rep, struct rows *rs, json_
 		   struct ending *e)
 {
 	const struct point *pt = &c->plan->point[point].pt;
-	double patience = point_patience_s(pt, c->opt);
+	double patience = point_patience_s(pt, c->opt), left_s;
 	struct member *m;
 	char how[128] = "";
-	uint64_t deadline;
 	json_t *msg;
 	int err = crew_get(&c->crew, pt, &m), last = 0;
 
@@ -128,12 +127,10 @@ static int measure(struct conduct *c, int point, int rep, struct rows *rs, json_
 		end_with(e, err, "child", "no child could be started: %s", fs_reason());
 		return 0;
 	}
-	deadline = deadline_in_s(patience + (m->points++ || c->opt->timeout_s > 0 ? 0 : CREW_START_S));
+	left_s = patience + (m->points++ || c->opt->timeout_s > 0 ? 0 : CREW_START_S);
 	err = ask(c, m, point, rep);
 	while (!err && !last) {
-		uint64_t now = mono_ns();
-
-		err = recv_patiently(&m->child, now < deadline ? (double)(deadline - now) * 1e-9 : 0, &msg);
+		err = recv_patiently(&m->child, &left_s, &msg);
 		if (err)
 			break;
 		last = take(msg, rs, found, e);
@@ -275,8 +272,6 @@ static void stands(void *arg, int point, int rep, const struct rows *rs)
 	if (c->hooks->rows)
 		c->hooks->rows(c->hooks->arg, point, rep, rs);
 }
-
-/* ---- the run ---- */
 
 /* ---- the run ---- */
 

@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A wait of 0.1 s that lasted longer: we were stopped, and so was the child, or nobody had a
+ * CPU. So much of it counts. */
+#define AWAY_S 0.5
+
 /* Variables that decide which process a point runs in, where they exist. */
 static const char *const group_vars[] = { "nic", "issuer", "gpu", "nic_gpu" };
 
@@ -172,21 +176,21 @@ void crew_end(struct crew *c, double grace_s)
 			crew_drop(&c->member[i], grace_s, NULL, 0);
 }
 
-int recv_patiently(struct child *c, double timeout_s, json_t **msg)
+int recv_patiently(struct child *c, double *left_s, json_t **msg)
 {
-	uint64_t deadline = deadline_in_s(timeout_s);
-
 	for (;;) {
-		uint64_t now = mono_ns();
-		double left = now < deadline ? (double)(deadline - now) * 1e-9 : 0;
+		uint64_t before = mono_ns();
+		double passed;
 		int err;
 
 		if (stop_wanted())
 			return -EINTR;
-		err = child_recv(c, left < 0.1 ? left : 0.1, msg);
+		err = child_recv(c, *left_s < 0.1 ? *left_s : 0.1, msg);
+		passed = (double)(mono_ns() - before) * 1e-9;
+		*left_s -= passed < AWAY_S ? passed : AWAY_S;
 		if (err != -ETIMEDOUT && err != -EINTR)
 			return err;
-		if (left <= 0)
+		if (*left_s <= 0)
 			return -ETIMEDOUT;
 	}
 }
@@ -197,6 +201,7 @@ void crew_scout(struct machine *m)
 	struct child c;
 	json_t *ask = json_pack("{s:s}", "op", "scout"), *answer = NULL;
 	char how[128] = "";
+	double left_s = 60;
 	int err;
 
 	memset(m, 0, sizeof *m);
@@ -204,7 +209,7 @@ void crew_scout(struct machine *m)
 	if (!err) {
 		err = child_send(&c, ask);
 		if (!err)
-			err = recv_patiently(&c, 60, &answer);
+			err = recv_patiently(&c, &left_s, &answer);
 		/* One that has answered is in no hurry; one that hasn't has had its time. */
 		child_end(&c, err == -ETIMEDOUT || err == -EINTR ? 0 : 2, how, sizeof how);
 	}

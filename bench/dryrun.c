@@ -6,9 +6,11 @@
  * Beside it stands what it can't exceed, by the probes' patience.
  */
 #include "bench/resume.h"
+#include "harness/file.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* run.json asks the machine about itself at both ends. */
 #define ENDS_S 0.1
@@ -108,6 +110,11 @@ int dry_run(const struct plan *p, const struct options *o, double start_s)
 		       duration(s.guess * UNSURE, hi, sizeof hi), s.points, s.points == 1 ? "" : "s",
 		       s.starts, s.starts == 1 ? "" : "s", start_s,
 		       duration(s.most + s.starts * CREW_START_S, most, sizeof most));
+	}
+	/* what stands there would be refused when it is meant: said now, behind the plan */
+	if (code == FS_EXIT_OK && o->dir && !o->from && !access(o->dir, F_OK) && dir_check_empty(o->dir)) {
+		fs_note("so a run would be refused; --resume goes on with a run that is there");
+		code = FS_EXIT_REFUSED;
 	}
 	free(stands);
 	free(wanted);

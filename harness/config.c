@@ -26,6 +26,7 @@ struct config {
 	struct faults faults;
 	struct ini_section global; /* line 0: none */
 	int sections;              /* experiments of this file */
+	int others;                /* of the files before */
 	struct value *vals;        /* scratch for lists */
 };
 
@@ -194,7 +195,8 @@ static int experiment_end(struct config *c, const struct ini_section *s)
 	struct experiment *e;
 	int rc;
 
-	for (int i = 0; i < c->p->nexp; i++)
+	/* twice in one file is found while it is read */
+	for (int i = 0; i < c->others; i++)
 		if (!strcmp(c->p->exp[i].name, s->name))
 			FAULT(c, s->line, "section [%s] stands already in %s", s->name,
 			      c->p->exp[i].where);
@@ -237,7 +239,7 @@ static void global_unread(struct config *c)
 
 int plan_read(struct plan *p, const char *path)
 {
-	struct config c = { .p = p, .path = path };
+	struct config c = { .p = p, .path = path, .others = p->nexp };
 	int rc;
 
 	c.vals = malloc(PLAN_VALUES_MAX * sizeof(*c.vals));

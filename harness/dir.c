@@ -49,7 +49,7 @@ static int make_dirs(const char *path)
 	return 0;
 }
 
-static int check_empty(const char *path)
+int dir_check_empty(const char *path)
 {
 	struct dirent *e;
 	int rc = 0;
@@ -73,7 +73,7 @@ int dir_prepare(const char *path, int must_be_empty)
 
 	rc = make_dirs(path);
 	if (!rc && must_be_empty)
-		rc = check_empty(path);
+		rc = dir_check_empty(path);
 	if (rc)
 		return rc;
 	/* By doing it: modes say nothing to root, nor about read-only mounts. */

@@ -57,6 +57,8 @@ int summary_rows_read(const char *path, const char *point, int rep, struct rows 
 /* mkdir -p; -EEXIST with a reason when `must_be_empty` and it is not; checks
  * that it can be written. */
 int dir_prepare(const char *path, int must_be_empty);
+/* -EEXIST with a reason when something is in it. */
+int dir_check_empty(const char *path);
 /* A descriptor that keeps others out of a directory while it is open, also
  * after a kill; -EBUSY with a reason when one is in there. */
 int dir_lock(const char *path);

@@ -19,6 +19,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +41,7 @@ struct reader {
 	const char *value;       /* in text: what the stand-in stands for */
 	struct ini_section sec;  /* the one being read; line 0: none yet */
 	int lost;                /* its header was refused: its keys are only looked at */
-	struct seen *seen;
-	int nseen;
+	void *seen;              /* of struct seen, a tree: a file may have any number of sections */
 };
 
 static int stopped(const struct reader *r)
@@ -154,25 +154,28 @@ static void section_end(struct reader *r)
 	ini_section_free(&r->sec);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct seen *)a)->name, ((const struct seen *)b)->name);
+}
+
 static int name_seen(struct reader *r, const char *name)
 {
-	struct seen *more;
+	struct seen *s = malloc(sizeof(*s)), **known;
 
-	for (int i = 0; i < r->nseen; i++)
-		if (!strcmp(r->seen[i].name, name)) {
-			fault(r, "section [%s] stands already in line %d", name, r->seen[i].line);
-			return 1;
-		}
-	more = realloc(r->seen, ((size_t)r->nseen + 1) * sizeof(*more));
-	if (!more) {
-		r->rc = fs_fail(ENOMEM, "out of memory");
-		return 1;
+	if (s) {
+		snprintf(s->name, sizeof(s->name), "%s", name);
+		s->line = r->line;
 	}
-	r->seen = more;
-	more += r->nseen++;
-	snprintf(more->name, sizeof(more->name), "%s", name);
-	more->line = r->line;
-	return 0;
+	known = s ? tsearch(s, &r->seen, by_name) : NULL;
+	if (known && *known == s)
+		return 0;
+	if (known)
+		fault(r, "section [%s] stands already in line %d", name, (*known)->line);
+	else
+		r->rc = fs_fail(ENOMEM, "out of memory");
+	free(s);
+	return 1;
 }
 
 /* "[NAME]"; returns whether the section may be read. */
@@ -297,7 +300,7 @@ int inifile_read(const char *path, struct faults *f,
 		fault(&r, "libinih refuses the file");
 	section_end(&r);
 	ini_section_free(&r.sec);
-	free(r.seen);
+	tdestroy(r.seen, free);
 	fclose(r.f);
 	return r.rc;
 }

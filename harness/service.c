@@ -19,7 +19,7 @@ struct service {
 
 int service_stopping(const struct service *s)
 {
-	return __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
+	return __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE);
 }
 
 static void *service_main(void *p)
@@ -72,7 +72,8 @@ int service_start(struct service **out, const char *name, int cpu, void (*fn)(st
 
 int service_stop(struct service *s, double patience_s)
 {
-	__atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+	/* what was done before, a doorbell for one, is there when the stop is seen */
+	__atomic_store_n(&s->stop, 1, __ATOMIC_RELEASE);
 	if (await(&s->ended, patience_s))
 		return fs_fail(EBUSY, "%s: its thread did not stop in %.0f s", s->name, patience_s);
 	pthread_join(s->thread, NULL);

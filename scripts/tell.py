@@ -127,12 +127,13 @@ def sentence_sizes(run, plots):
 
 
 def warning(run):
-    ratio = []
+    ratio = {}      # by point: one that stands in two experiments is one
     for experiment, rows in run.rows.items():
         for r in rows:
             cells = [x for x in run.results.rows[(experiment, r.point)].get(('total', '-', 'latency'), []) if x.p50]
-            ratio += [max(x.mean / x.p50 for x in cells)] if cells else []
-    bad = [x for x in ratio if x > DISTURBED]
+            if cells:
+                ratio[r.point] = max(x.mean / x.p50 for x in cells)
+    bad = [x for x in ratio.values() if x > DISTURBED]
     if not bad:
         return ''
     return (f'Careful: at {len(bad)} of {len(ratio)} points the mean is more than {DISTURBED:.0f} times the median (up to '

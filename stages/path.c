@@ -157,7 +157,7 @@ static int run_latency(struct path_run *r)
 	const struct path_conf *c = r->c;
 	int instr = instr_of(c), rc;
 	/* the bare arm serves only to be compared; a spoiled message has none */
-	int observe = instr != BARE && c->nic->completes && !c->fault && c->messages >= 8;
+	int observe = c->marks == MARKS_ALL && c->nic->completes && !c->fault && c->messages >= 8;
 	struct spans s, outer;
 
 	if (r->out->raw && c->lines > 1)
@@ -180,7 +180,7 @@ static int run_latency(struct path_run *r)
 	observe &= outer.n > 0;
 	if (!rc)
 		rc = spans_rows(&s, c, r->out);
-	if (!rc && observe && c->marks == MARKS_ALL)
+	if (!rc && observe)
 		rc = observer_row(r, &s, &outer);
 	if (!rc && instr != BARE && c->nic->completes)
 		rc = polls_row(r, &s);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PLANT_NS = 100 };              /* the shortest: a wait takes some tens of ns by itself */
 enum { PLANT_S = 60 };                /* that planted waits may take in a point */
 enum { SIZE_MAX_B = 16 << 20 };
 enum { BIG = 64 << 10 };              /* payloads above have fewer messages by default */
@@ -281,6 +282,9 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 
 		if (c->plant[i] < 0)
 			continue;
+		if (c->plant_ns[i] < PLANT_NS)
+			return no(EINVAL, why, len, "%s=%s:%u: a wait takes some tens of ns by itself, so that a shorter one isn't what it says; legal: %d ns or more",
+				  v, mark_table[c->plant[i]].name, c->plant_ns[i], PLANT_NS);
 		if (c->depth > 1)
 			return no(EINVAL, why, len, "%s with depth=%u: a wait lengthens its neighbours too; legal: depth=1", v, c->depth);
 		if (c->plant[i] == MARK_RUNG && c->choice.mode == DBM_RING_RECORD_RING)

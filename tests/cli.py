@@ -17,6 +17,8 @@ HEADER = ('schema,point,rep,seq,t_start_ns,experiment,probe,varied,value,nic,iss
           'stage,interval,link,metric,unit,n,mean,ci_lo,ci_hi,min,p50,p90,p99,p999,max,mad,origin,'
           'order_class,status,reason_code,reason')
 OK, FAILED, USAGE, REFUSED, INVALID, SKIPPED, TIMEOUT = 0, 1, 2, 5, 6, 77, 124
+# Of what takes moments: a bound against hanging, far beyond what a busy machine needs.
+BOUND = 150
 
 
 def strict_json(path):
@@ -62,7 +64,7 @@ class Case(unittest.TestCase):
 
     def run_it(self, *args, code=OK, env=None, program=None):
         r = subprocess.run([program or PROGRAM, *args], cwd=self.tmp, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=BOUND,
                            env={**os.environ, **(env or {})}, check=False)
         self.assertEqual(r.returncode, code, f'{args}\n{r.stdout}\n{r.stderr}')
         return r
@@ -85,10 +87,10 @@ class Case(unittest.TestCase):
     def resume(self, *args, **kw):
         return self.run_it('run', '--resume', '-o', self.out, *args, **kw)
 
-    def wait_for(self, condition, seconds=20):
+    def wait_for(self, condition, seconds=BOUND):
         """Polls until condition() is true and returns what it gave; bounded."""
-        deadline = time.time() + seconds
-        while time.time() < deadline:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             got = condition()
             if got:
                 return got

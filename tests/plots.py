@@ -193,7 +193,7 @@ class Case(unittest.TestCase):
 
     def run_plot(self, *args, where=None):
         return subprocess.run([sys.executable, PLOT, where or self.dir, '-o', self.out, *args], capture_output=True,
-                              text=True, check=False, timeout=120)
+                              text=True, check=False, timeout=600)
 
     def plot(self, *args, where=None):
         """Has to work, and to say nothing on stderr; the names of the files, without the directory."""

@@ -30,6 +30,20 @@ for f in BUNDLE LICENSE README.md fivestage.1 fivestage.bash configs/default.ini
 	scripts/tell.py scripts/plot.py scripts/plotlib/load.py; do
 	[ -s "$at/$f" ] || { echo "$f isn't in the bundle" >&2; exit 1; }
 done
+# links ROOT: what README.md and the documents link to and isn't there, a line each
+links() {
+	local f to
+	(cd "$1" && for f in README.md CHANGELOG.md CONTRIBUTING.md docs/*.md; do
+		grep -oE '\]\([^)#]+' "$f" | sed 's/^](//' | while read -r to; do
+			case $to in *://*) continue ;; esac
+			[ -e "$(dirname "$f")/$to" ] || echo "$f: $to"
+		done
+	done)
+}
+[ -z "$(links "$at")" ] || { echo "links that lead nowhere:" >&2; links "$at" >&2; exit 1; }
+mv "$at/docs/method.md" "$tmp/"     # control
+[ "$(links "$at" | grep -c method.md)" -gt 0 ]
+mv "$tmp/method.md" "$at/docs/"
 [ -z "$(find "$at" -type l)" ] || { echo "links lead out of the bundle" >&2; exit 1; }
 
 # Every library of its own comes from the bundle, whatever LD_LIBRARY_PATH offers.

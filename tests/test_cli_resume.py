@@ -127,9 +127,9 @@ class Resume(Case):
         self.assertEqual(self.run_json()['how_far'], '2 of 2: 1 ok, 0 flagged, 1 failed, 0 skipped')
 
     def test_a_longer_timeout_may_be_given(self):
-        self.run_out('probe=fake', 'ms=1,700', '--timeout', '0.3', code=FAILED)
-        self.resume('--timeout', '20')
-        self.assertEqual(self.run_json()['resumptions'][0]['timeout_s'], 20)
+        self.run_out('probe=fake', 'ms=1,7000', '--timeout', '5', code=FAILED)
+        self.resume('--timeout', '120')
+        self.assertEqual(self.run_json()['resumptions'][0]['timeout_s'], 120)
 
     # ---- refusals: one sentence, nothing changed ----
 

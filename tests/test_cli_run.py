@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from cli import PROGRAM, Case, main, strict_csv
+from cli import PROGRAM, REFUSED, Case, main, strict_csv
 
 
 class Run(Case):
@@ -97,6 +97,17 @@ class Run(Case):
         self.assertIn('2 points', r.stdout)
         self.assertIn('3 repetitions', r.stdout)
         self.assertIn('size=64', r.stdout)
+        # A directory that a run would refuse is refused here too, behind the plan.
+        self.run_out('probe=fake', 'size=8')
+        before = {f: os.stat(os.path.join(self.out, f)).st_mtime_ns for f in self.files()}
+        r = self.run_out('probe=fake', 'size=8', '--dry-run', code=REFUSED)
+        self.assertIn('1 point', r.stdout)
+        self.assertIn(f'{self.out}: not empty', r.stderr)
+        self.assertIn('--resume', r.stderr)
+        self.assertEqual({f: os.stat(os.path.join(self.out, f)).st_mtime_ns for f in self.files()}, before)
+        os.mkdir(self.out + 'empty')
+        self.run_it('run', '-o', self.out + 'empty', 'probe=fake', '--dry-run')
+        self.run_it('run', '--resume', '-o', self.out, '--dry-run')
 
     def test_default_config_and_directory(self):
         exe = self.path('bin/fivestage-fake', '')

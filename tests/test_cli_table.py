@@ -9,7 +9,7 @@ import struct
 import subprocess
 import termios
 
-from cli import FAILED, PROGRAM, Case, main
+from cli import BOUND, FAILED, PROGRAM, Case, main
 
 ESC = re.compile(r'\x1b\[[0-9;]*[A-Za-z]')
 BAR = re.compile(r'^ {4}([IXTHCQ]{20,})$', re.M)
@@ -38,7 +38,7 @@ class Table(Case):
                     break
                 text += more
             os.close(master)
-            self.assertEqual(p.wait(timeout=60), code)
+            self.assertEqual(p.wait(timeout=BOUND), code)
             self.out += 'x'
             got[name] = text.decode().replace('\r\n', '\n')
         return got

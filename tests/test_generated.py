@@ -16,7 +16,7 @@ PROGRAM, SOURCE, MAN, COMPLETION = map(os.path.abspath, sys.argv[1:5])
 
 
 def out(*args):
-    return subprocess.run([PROGRAM, *args], check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run([PROGRAM, *args], check=True, capture_output=True, text=True, timeout=300).stdout
 
 
 def text_of(path):
@@ -84,7 +84,7 @@ class Generated(unittest.TestCase):
             for cmd in (['groff', '-man', '-Tutf8', '-ww', '-z', f.name],
                         ['mandoc', '-T', 'lint', '-W', 'warning', f.name]):
                 if shutil.which(cmd[0]):
-                    r = subprocess.run(cmd, capture_output=True, text=True, timeout=60, check=False)
+                    r = subprocess.run(cmd, capture_output=True, text=True, timeout=300, check=False)
                     said = (said or '') + '\n'.join(x for x in (r.stdout + r.stderr).splitlines()
                                                     if 'missing date' not in x)
         return said
@@ -102,7 +102,7 @@ class Generated(unittest.TestCase):
         script = ('source "$1"; COMP_LINE=$2 COMP_POINT=${#2}; _fivestage; '
                   '((${#COMPREPLY[@]})) && printf "%s\\n" "${COMPREPLY[@]}"; true')
         r = subprocess.run(['bash', '--norc', '-c', script, 'bash', COMPLETION, line], capture_output=True, text=True,
-                           timeout=60, check=True, cwd=cwd)
+                           timeout=300, check=True, cwd=cwd)
         self.assertEqual(r.stderr, '')
         return r.stdout.split('\n')[:-1] if r.stdout else []
 

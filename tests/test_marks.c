@@ -6,16 +6,20 @@
  * isn't told of, and one of another length, are found out.
  *
  * The machine may be shared: medians are compared, of blocks with the wait and
- * without it, which alternate, and what is off is measured again before it counts.
+ * without it, which alternate; of the wall time of whole blocks the lowest tenth, since
+ * a CPU that others want too is taken away once in most blocks. What is off is measured
+ * again before it counts.
  */
 #include "tests/points.h"
 
+#include "harness/clock.h"
 #include "harness/pin.h"
 #include "stages/suite.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum { MESSAGES = 2048, PASSES = 2, TRIES = 5, NS = 10000 };
+#define BUSY_S 40.0 /* and for so long, of what should be right: others may have the CPUs */
 #ifdef __SANITIZE_THREAD__ /* its own threads and locks take their time */
 #define SLACK 5
 #else
@@ -25,7 +29,7 @@ enum { MESSAGES = 2048, PASSES = 2, TRIES = 5, NS = 10000 };
 #define SIZE_NS (300.0 * SLACK)
 #define ELSEWHERE_NS (SLACK > 1 ? 3000.0 : 1000.0)
 
-/* Medians over all messages, and over all blocks of their wall time. */
+/* Medians over all messages; of the wall time of blocks the lowest decile. */
 struct seen { double interval[16], crossing, total, wall; int intervals; const struct interval *table; };
 
 static struct path_conf conf;
@@ -42,6 +46,12 @@ static double median(double *x, uint64_t n)
 {
 	qsort(x, n, sizeof(*x), ascending);
 	return (x[n / 2] + x[(n - 1) / 2]) / 2;
+}
+
+static double decile(double *x, uint64_t n)
+{
+	qsort(x, n, sizeof(*x), ascending);
+	return x[n / 10];
 }
 
 static void medians(struct seen *d, struct spans *s)
@@ -80,7 +90,7 @@ static void measure(struct seen d[2])
 	}
 	for (int w = 0; w < 2; w++) {
 		medians(&d[w], &s[w]);
-		d[w].wall = median(wall[w], walls[w]);
+		d[w].wall = decile(wall[w], walls[w]);
 		spans_term(&s[w]);
 	}
 }
@@ -120,13 +130,14 @@ static void plants_set(int mark, uint32_t ns, int untold, uint32_t untold_ns)
 	conf.plant_ns[1] = untold_ns;
 }
 
-/* The fewest places that were off in a few tries; the check is told of one wait
- * of NS before `mark`. */
-static int check(int mark, uint32_t ns, int untold, uint32_t untold_ns)
+/* The fewest places that were off in a few tries, or in so many seconds of them; the
+ * check is told of one wait of NS before `mark`. */
+static int check(int mark, uint32_t ns, int untold, uint32_t untold_ns, double patience_s)
 {
+	uint64_t until = deadline_in_s(patience_s);
 	int least = 1000;
 
-	for (int i = 0; i < TRIES && least; i++) {
+	for (int i = 0; least && (i < TRIES || !deadline_over(until)); i++) {
 		struct seen d[2];
 		int off;
 
@@ -179,7 +190,7 @@ static void each_comes_back_in_its_place(void **state)
 
 		if (mark == MARK_HANDED || mark_table[mark].agent == AGENT_HELPER)
 			continue;
-		off = check(mark, NS, -1, 0);
+		off = check(mark, NS, -1, 0, BUSY_S);
 		if (off)
 			fail_msg("plant before %s: %d places are off: %s", mark_table[mark].name, off, finding);
 	}
@@ -189,13 +200,13 @@ static void untold_ones_are_seen(void **state)
 {
 	(void)state;
 	need_two_cpus();
-	assert_int_not_equal(check(MARK_BUILT, NS, MARK_FETCHED, 8000), 0);
-	assert_int_not_equal(check(MARK_TRANSLATED, NS, MARK_NOTICED, 8000), 0);
-	assert_int_not_equal(check(MARK_WRITTEN, NS, MARK_INTENT, 8000), 0);
-	assert_int_not_equal(check(MARK_READ, NS, MARK_READ, 8000), 0);
-	assert_int_not_equal(check(MARK_RUNG, NS / 4, -1, 0), 0); /* of another length */
-	assert_int_not_equal(check(MARK_COMPLETED, 1, -1, 0), 0);    /* none to speak of */
-	assert_int_equal(check(MARK_COMPLETED, NS, -1, 0), 0);
+	assert_int_not_equal(check(MARK_BUILT, NS, MARK_FETCHED, 8000, 0), 0);
+	assert_int_not_equal(check(MARK_TRANSLATED, NS, MARK_NOTICED, 8000, 0), 0);
+	assert_int_not_equal(check(MARK_WRITTEN, NS, MARK_INTENT, 8000, 0), 0);
+	assert_int_not_equal(check(MARK_READ, NS, MARK_READ, 8000, 0), 0);
+	assert_int_not_equal(check(MARK_RUNG, NS / 4, -1, 0, 0), 0); /* of another length */
+	assert_int_not_equal(check(MARK_COMPLETED, 1, -1, 0, 0), 0);    /* none to speak of */
+	assert_int_equal(check(MARK_COMPLETED, NS, -1, 0, BUSY_S), 0);
 }
 
 int main(void)

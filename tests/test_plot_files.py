@@ -84,7 +84,7 @@ class Files(Case):
                              stderr=subprocess.PIPE, text=True)
         p.stdout.readline()
         p.send_signal(signal.SIGINT)
-        _, err = p.communicate(timeout=60)
+        _, err = p.communicate(timeout=300)
         self.assertIn(p.returncode, (0, 130))
         self.assertEqual(err, '')
         self.assertEqual([n for n in os.listdir(self.out) if n.endswith('.tmp')], [])
@@ -95,7 +95,7 @@ class Files(Case):
         p.stdout.close()
         err = p.stderr.read()
         p.stderr.close()
-        self.assertEqual((p.wait(timeout=60), err), (0, ''))
+        self.assertEqual((p.wait(timeout=300), err), (0, ''))
 
     def test_odd_names(self):
         """Names of experiments may hold anything; files stay in the directory and apart."""

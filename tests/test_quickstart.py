@@ -34,7 +34,7 @@ class Quickstart(unittest.TestCase):
         return where
 
     def run_it(self, *argv, code=0, env=None):
-        r = subprocess.run(argv, cwd=self.tmp, capture_output=True, text=True, timeout=240, check=False,
+        r = subprocess.run(argv, cwd=self.tmp, capture_output=True, text=True, timeout=1200, check=False,
                            stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
         self.assertEqual(r.returncode, code, f'{argv}\n{r.stdout}\n{r.stderr}')
         return r
@@ -147,6 +147,13 @@ class Quickstart(unittest.TestCase):
         self.assertNotIn(f'{ids[("soft", 1)]:.0f} ns', self.run_it(self.script('tell.py'), moved).stdout)
         noisy = d.write(lambda r: r[:23] + [str(float(r[23]) / 5), *r[24:]] if r[13] == 'total' else r)
         self.assertIn('Careful: at ', self.run_it(self.script('tell.py'), noisy).stdout)
+        # A point that stands in two experiments is counted once.
+        d.experiment('again', 'issuer', ('gpu', 'cpu'), rows('soft', 10))
+        noisy = d.write(lambda r: r[:23] + [str(float(r[23]) / 5), *r[24:]] if r[13] == 'total' else r)
+        n = len({r[1] for r in d.rows if r[13] == 'total'})
+        self.assertLess(n, len({(r[1], r[5]) for r in d.rows if r[13] == 'total'}))
+        self.assertIn(f'Careful: at {n} of {n} points', self.run_it(self.script('tell.py'), noisy).stdout)
+        d.plan, d.rows = [r for r in d.plan if r[1] != 'again'], [r for r in d.rows if r[5] != 'again']
         d.plan, d.rows = d.plan[-1:], d.rows[-16:]
         self.assertIn('configs/default.ini', self.run_it(self.script('tell.py'), d.write(), code=2).stderr)
 

@@ -17,7 +17,7 @@ import unittest
 
 ROOT = os.path.abspath(sys.argv[1])
 KEPT = os.path.join(ROOT, 'results', 'cpu-2core', 'tutorial')
-TRIES = 3       # where others use the CPUs a point may be flagged, or a column come and go
+TRIES = 10       # where others use the CPUs a point may be flagged, or a column come and go
 
 
 def commands(text):
@@ -73,7 +73,7 @@ def copy_tree(where):
 
 def run(command, where):
     r = subprocess.run(['bash', '-c', command], cwd=where, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                       timeout=300, check=False,
+                       timeout=1200, check=False,
                        env={**os.environ, 'LC_ALL': 'C.UTF-8', 'PATH': '/usr/bin:' + os.environ['PATH']})
     if r.returncode:
         raise AssertionError(f'{command}\nexit code {r.returncode}\n{r.stdout}\n{r.stderr}')

@@ -269,6 +269,8 @@ static const struct refusal { const char *point; int code; const char *says, *le
 	{ "fault=gpu-lost", EINVAL, "needs a GPU", "issuer=gpu", "fault=none" },
 	{ "plant=built:100 nic=null", EINVAL, "nic=null", "no path", "plant=none" },
 	{ "untold=built:100 nic=null", EINVAL, "nic=null", "no path", "untold=none" },
+	{ "plant=built:99", EINVAL, "plant=built:99", "100 ns or more", "plant=built:100" },
+	{ "untold=read:1", EINVAL, "untold=read:1", "tens of ns", "untold=read:100" },
 	{ "plant=taken:100", EINVAL, "taken", "helper", "plant=rung:100" },
 	{ "plant=handed:100", EINVAL, "handed", "submitter=gpu", "plant=built:100" },
 	{ "plant=built:100 marks=outer", EINVAL, "marks=all", "metric=latency", "marks=all" },

@@ -93,13 +93,8 @@ HD int quiet_all(const struct quiet_args *a, struct rate_agent *g)
 /* Ticks between two looks at a CQE that isn't there yet. */
 HD uint32_t quiet_poll_ticks(const struct quiet_args *a, struct rate_agent *g)
 {
-	uint64_t t0 = ticks(a->q.gettime);
-	uint32_t n = 0, lap;
-
 	quiet_queue(a, g, 0);
-	lap = cqe_lap(g->pi, g->q.log_ncqe);
-	poll_cqe(g->q.cq + (g->pi & ((1u << g->q.log_ncqe) - 1)) * CQE_SIZE + 56, lap, &n);
-	return (uint32_t)(ticks(a->q.gettime) - t0) / n;
+	return poll_period(g->q.cq + (g->pi & ((1u << g->q.log_ncqe) - 1)) * CQE_SIZE + 56, cqe_lap(g->pi, g->q.log_ncqe), a->q.gettime);
 }
 
 HD void quiet_run(const struct quiet_args *a, const int ord)

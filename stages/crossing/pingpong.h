@@ -91,7 +91,8 @@ struct pinger {
 	uint64_t rnd;
 	uint64_t v;                  /* flags answered */
 	uint64_t end;                /* where the measured ones end; ~0 in the warm-up */
-	uint64_t t0, late;           /* of the flag under way: when it was stored; since when it is late, 0: not */
+	uint64_t t0;                 /* of the flag under way: when it was stored */
+	struct patience late;        /* and how long it is late */
 	uint32_t polls;
 	uint32_t dither_ticks;
 	int sent;                    /* a flag is under way */
@@ -141,28 +142,22 @@ HD int pp_shuttle(const struct pingpong *p, struct pinger *st, uint64_t stop)
 /* Nothing has come for a while: is it too long? */
 HD int pp_too_late(const struct pingpong *p, struct pinger *s)
 {
-	uint64_t now = wall_ticks_ns();
-
 	if (s->polls <= POLLS_PER_LOOK)
-		s->late = now;
-	return now - s->late > p->wait_ns;
+		s->late.looked = s->late.waited = 0;
+	return patience_look(&s->late) > p->wait_ns;
 }
 
 /* As issuer_poll_ticks. */
 HD uint32_t pp_poll_ticks(const struct pingpong *p, uint64_t v)
 {
-	uint64_t t0 = ticks(p->gettime);
-	uint32_t n = 0;
-
-	poll_cqe(pp_back(p, v), pp_lap(p, v), &n);
-	return (uint32_t)(ticks(p->gettime) - t0) / n;
+	return poll_period(pp_back(p, v), pp_lap(p, v), p->gettime);
 }
 
 /* Flags until the clock is steady and the warm-up done, then the measured ones. */
 HD void pp_flags(const struct pingpong *p)
 {
 	struct settling g = { clock_pair_read(p->gettime), 0, 0, 0, 0 };
-	struct pinger s = { p->seed | 1, 0, ~(uint64_t)0, 0, 0, 0, 0, 0 };
+	struct pinger s = { p->seed | 1, 0, ~(uint64_t)0, 0, { 0, 0 }, 0, 0, 0 };
 
 	p->out->status = ISSUE_OK;
 	for (;;) {
@@ -200,17 +195,14 @@ HD void pp_lines(const struct pingpong *p)
 	p->out->status = ISSUE_OK;
 	p->out->first = p->warmup;
 	while (done < end) {
-		uint64_t since = 0;
+		struct patience late = { 0, 0 };
 		uint32_t polls = 0;
 
 		while (posted < end && posted - done + p->batch <= p->depth)
 			for (uint32_t i = 0; i < p->batch; i++, posted++)
 				pp_store_line(p->there + (posted & mask) * PP_LINE, posted + 1);
 		while (ld64_poll(p->back + (done & mask) * PP_LINE + 56) != done + 1) {
-			uint64_t now = ++polls % POLLS_PER_LOOK ? 0 : wall_ticks_ns();
-
-			since = since ? since : now;
-			if (now && now - since > p->wait_ns) {
+			if (!(++polls % POLLS_PER_LOOK) && patience_look(&late) > p->wait_ns) {
 				p->out->status = ISSUE_TIMEOUT;
 				p->out->done = done;
 				return;

@@ -97,16 +97,13 @@ HD void rate_begin(const struct rate_args *a, struct rate_agent *g, uint32_t num
 HD uint64_t rate_number(uint32_t queue, uint64_t m) { return (uint64_t)queue << 30 | (m & ((1u << 30) - 1)); }
 
 /* A wait that goes on: 1 when it has to end, with the reason in g. */
-HD int rate_late(const struct rate_args *a, struct rate_agent *g, uint64_t *since)
+HD int rate_late(const struct rate_args *a, struct rate_agent *g, struct patience *late)
 {
-	uint64_t now = wall_ticks_ns();
-
 	if (ld64(a->failed)) {
 		g->status = RATE_GIVEN_UP;
 		return 1;
 	}
-	*since = *since ? *since : now;
-	if (now - *since <= a->wait_ns)
+	if (patience_look(late) <= a->wait_ns)
 		return 0;
 	g->status = RATE_TIMEOUT;
 	return 1;
@@ -139,7 +136,8 @@ HD void rate_blame(struct rate_agent *g, uint64_t number, uint64_t m)
 HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, const uint64_t *passed)
 {
 	/* the CQE that covers it: every 2^log_signal-th message has one */
-	uint64_t number = m >> a->log_signal, counter = ((number + 1) << a->log_signal) - 1, w7, since = 0;
+	uint64_t number = m >> a->log_signal, counter = ((number + 1) << a->log_signal) - 1, w7;
+	struct patience late = { 0, 0 };
 	const uint8_t *at = g->q.cq + (uint64_t)((uint32_t)number & ((1u << g->q.log_ncqe) - 1)) * CQE_SIZE + 56;
 
 	for (uint32_t n = 1;; n++) {
@@ -151,7 +149,7 @@ HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, c
 			 * find room, which says that this message is done */
 			if (passed && ld64(passed) > m + g->q.depth)
 				return;
-			if (rate_late(a, g, &since)) {
+			if (rate_late(a, g, &late)) {
 				g->at = m;
 				return;
 			}
@@ -165,11 +163,12 @@ HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, c
 /* Reserves n slots and waits for room; the first one's index. The agent's lane 0. */
 HD uint64_t rate_reserve(const struct rate_args *a, struct rate_agent *g, uint32_t n, const int form)
 {
-	uint64_t m, since = 0;
+	struct patience late = { 0, 0 };
+	uint64_t m;
 
 	if (form == FORM_LOCK)
 		for (uint32_t k = 1; !lock_try(share_word(g->share, SHARE_LOCKED), SCOPE_GPU); k++) {
-			if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &since))
+			if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &late))
 				return 0;
 			relax_turn(k, a->crowded);
 		}
@@ -187,10 +186,11 @@ HD uint64_t rate_reserve(const struct rate_args *a, struct rate_agent *g, uint32
 /* Until all that was reserved before m is published. */
 HD void rate_turn(const struct rate_args *a, struct rate_agent *g, uint64_t m, const int form)
 {
-	uint64_t *word = share_word(g->share, SHARE_TURN), since = 0;
+	uint64_t *word = share_word(g->share, SHARE_TURN);
+	struct patience late = { 0, 0 };
 
 	for (uint32_t k = 1; hand_load(word, form_scope(form)) != m; k++) {
-		if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &since)) {
+		if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &late)) {
 			g->at = m;
 			return;
 		}
@@ -292,12 +292,12 @@ HD void rate_drain(const struct rate_args *a, struct rate_agent *g, struct coop 
 /* All agents begin together. */
 HD void rate_meet(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form)
 {
-	uint64_t since = 0;
+	struct patience late = { 0, 0 };
 
 	if (!c.lane) {
 		atom_add64(a->arrived, 1, SCOPE_SYS);
 		for (uint32_t k = 1; ld64(a->arrived) < a->agents; k++) {
-			if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &since))
+			if (!(k % POLLS_PER_LOOK) && rate_late(a, g, &late))
 				break;
 			relax_turn(k, a->crowded);
 		}

@@ -112,7 +112,8 @@ struct issuer {
 	uint64_t last;                /* where the measured ones end; ~0 in the warm-up */
 	uint64_t from;                /* the block's first message */
 	uint64_t blocks;              /* measured so far */
-	uint64_t late_done, late_ns;  /* the wait that is under way: at which message, since when; 0: none */
+	uint64_t late_done;           /* the wait that is under way: at which message */
+	struct patience late;         /* and for how long */
 	struct settling settling;
 	int open;                     /* a block is under way */
 };

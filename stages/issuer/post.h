@@ -127,14 +127,13 @@ HD int issuer_warmed(struct issuer *s, struct clock_pair p)
  * so many before the first poll of a message makes the phase of its polls even. */
 HD uint32_t issuer_poll_ticks(struct issuer *s, const int cq)
 {
-	const uint8_t *at = queue_cqe7(&s->h.q, &s->h.qs);
-	uint32_t lap = cqe_lap(s->h.qs.polled, s->h.q.log_ncqe), n = 0;
-	uint64_t t0 = ticks(s->h.k.gettime);
+	uint64_t t0;
+	uint32_t n = 0;
 
 	if (cq == CQ_RING)
-		poll_cqe(at, lap, &n);
-	else
-		poll_covering(at, (uint32_t)s->h.done, 1u << s->h.q.log_n, &n);
+		return poll_period(queue_cqe7(&s->h.q, &s->h.qs), cqe_lap(s->h.qs.polled, s->h.q.log_ncqe), s->h.k.gettime);
+	t0 = ticks(s->h.k.gettime);
+	poll_covering(queue_cqe7(&s->h.q, &s->h.qs), (uint32_t)s->h.done, 1u << s->h.q.log_n, &n);
 	return (uint32_t)(ticks(s->h.k.gettime) - t0) / n;
 }
 
@@ -209,13 +208,11 @@ HD uint64_t issue_odd_cqe(struct issuer *s)
 /* Nothing has come for a while: is it too long? */
 HD int issuer_too_late(struct issuer *s)
 {
-	uint64_t now = wall_ticks_ns();
-
-	if (!s->late_ns || s->late_done != s->h.done) {
+	if (s->late_done != s->h.done) {
 		s->late_done = s->h.done;
-		s->late_ns = now;
+		s->late.looked = s->late.waited = 0;
 	}
-	return now - s->late_ns > s->a->wait_ns;
+	return patience_look(&s->late) > s->a->wait_ns;
 }
 
 HD void issuer_finish(struct issuer *s, uint64_t status, const int kind)
@@ -276,7 +273,7 @@ HD void issuer_begin(struct issuer *s, const struct issue_args *a, struct issue_
 	s->fresh = a->fresh;
 	s->fresh_at = a->fresh_at;
 	s->first = s->last = ~(uint64_t)0;
-	s->from = s->blocks = s->late_done = s->late_ns = 0;
+	s->from = s->blocks = s->late_done = s->late.looked = s->late.waited = 0;
 	s->open = 0;
 	job->kind = IJ_NONE;
 	h->q = a->q;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pace of a measuring loop: random pauses that keep two poll loops from
- * locking in phase, and a warm-up that lasts until the clock's rate is steady. HD.
+ * locking in phase, a warm-up that lasts until the clock's rate is steady, and how
+ * long a wait has lasted. HD.
  */
 #ifndef FS_PACE_H
 #define FS_PACE_H
@@ -14,6 +15,7 @@ enum {
 	DOORBELL_LOOKS = 1024,     /* at a quiet doorbell between two looks at the stop word: the
 				    * way there and back is long beside a poll */
 	SETTLE_LOOKS_MAX = 20000,
+	LOOK_NS_MAX = 100000000,
 };
 
 /*
@@ -65,6 +67,57 @@ HD uint64_t poll_doorbell(const uint8_t *at, uint64_t old)
 			return db;
 		relax_cpu();
 	}
+}
+
+/* Ticks between two polls of a CQE that doesn't come, by POLLS_PER_LOOK of them; on a
+ * CPU, which may be taken away in one such look, the median of three. */
+HD uint32_t poll_period(const uint8_t *at, uint32_t lap, int gettime)
+{
+	uint32_t n = 0;
+	uint64_t t0 = ticks(gettime);
+#ifdef __CUDA_ARCH__
+	poll_cqe(at, lap, &n);
+	return (uint32_t)(ticks(gettime) - t0) / n;
+#else
+	uint64_t least = ~(uint64_t)0, most = 0, sum = 0;
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t t1, each;
+
+		n = 0;
+		poll_cqe(at, lap, &n);
+		t1 = ticks(gettime);
+		each = (t1 - t0) / n;
+		least = each < least ? each : least;
+		most = each > most ? each : most;
+		sum += each;
+		t0 = t1;
+	}
+	return (uint32_t)(sum - least - most);
+#endif
+}
+
+/*
+ * How long a wait has lasted, by looks at the wall clock; all zero: it begins. Time in
+ * which a CPU thread was kept from looking counts LOOK_NS_MAX a look at most: whoever
+ * it waits for may have been kept too (a process or a machine that was stopped and goes
+ * on), and is given the time to answer.
+ */
+struct patience { uint64_t looked, waited; };
+
+HD uint64_t patience_look(struct patience *p)
+{
+	uint64_t now = wall_ticks_ns();
+#ifdef __CUDA_ARCH__
+	p->looked = p->looked ? p->looked : now; /* since when */
+	return now - p->looked;
+#else
+	uint64_t step = p->looked ? now - p->looked : 0;
+
+	p->looked = now;
+	p->waited += step < LOOK_NS_MAX ? step : (uint64_t)LOOK_NS_MAX;
+	return p->waited;
+#endif
 }
 
 /* Has the ratio of the two clocks stayed within 0.5 % over four spans of 100 us

@@ -26,17 +26,40 @@ enum nic_slot { NS_SEEN, NS_STARTED, NS_FETCHED, NS_TRANSLATED, NS_READ, NS_WRIT
 enum { SINK_SLOTS = 8 };
 
 enum { WAIT_DEBT = 1000 }; /* ns that a wait may be too long and the next ones shorter */
-enum { CALIBRATING = 256, CALIBRATIONS = 5 }; /* waits of a round, and rounds, that find out what a wait costs */
+/* Waits of a round, and rounds, that find out what a wait costs. */
+#ifdef __CUDA_ARCH__
+enum { CALIBRATING = 256, CALIBRATIONS = 5 }; /* its wall clock has steps: the mean of many */
+#else
+enum { CALIBRATING = 8, CALIBRATIONS = 161 }; /* it may be taken away in any of them: many short ones */
+#endif
 
-/* Both readings of a clock at (nearly) one moment. */
+/* Both readings of a clock at (nearly) one moment. A CPU that is taken away between them
+ * would spoil the rate of a block: there the closest of some pairs serves, the first
+ * that is close enough ends it. */
 struct clock_pair { uint64_t ticks, wall; };
+enum { PAIR_TRIES = 8, PAIR_TICKS = 1024 };
 
 HD struct clock_pair clock_pair_read(int gettime)
 {
+#ifdef __CUDA_ARCH__
 	struct clock_pair p;
 
 	p.ticks = ticks(gettime);
 	p.wall = wall_ticks_ns();
+#else
+	struct clock_pair p = { 0, 0 };
+	uint64_t least = ~(uint64_t)0;
+
+	for (int i = 0; i < PAIR_TRIES && least > PAIR_TICKS; i++) {
+		uint64_t t = ticks(gettime), wall = wall_ticks_ns(), gap = ticks(gettime) - t;
+
+		if (gap < least) {
+			least = gap;
+			p.ticks = t;
+			p.wall = wall;
+		}
+	}
+#endif
 	return p;
 }
 
@@ -217,15 +240,24 @@ HD int64_t planter_turns(struct planter *p, const struct sink *k, int wait, int 
 
 /* Finds out what a wait lasts beyond what it is meant to (entering it, leaving it,
  * the steps of its clock), by the clock that times it: waits of the planted
- * length, less the same turns without. The median of several rounds, since a CPU
- * may be taken away in one; the first one fetches the code. */
+ * length, less the same turns without. The median of several rounds, on a CPU of
+ * many short ones: rounds as long as a time slice would all be interrupted where others
+ * want the CPU too, and the cost found would be longer than the wait, which then
+ * wouldn't take place. The first one fetches the code. */
 HD void planter_begin(struct planter *p, const struct sink_conf *c)
 {
 	const struct sink k = { 0, 0, 0, 1, 1, 1, c->gettime, p };
 	int32_t ns = (int32_t)(c->plant[0] >= 0 ? c->plant_ns[0] : c->plant_ns[1]), cost[CALIBRATIONS];
 
+#ifdef __CUDA_ARCH__
 	/* of long waits fewer: what they cost matters less */
 	int turns = ns > 20000 ? CALIBRATING / 32 : CALIBRATING;
+#else
+	int turns = CALIBRATING;
+
+	/* nor does it grow with their length */
+	ns = ns < 20000 ? ns : 20000;
+#endif
 
 	p->mark[0] = 0;
 	p->mark[1] = -2; /* no mark */
