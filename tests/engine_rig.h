@@ -199,7 +199,8 @@ static inline int rig_lead(struct rig *r, int instr)
 	case USUAL * INSTRS + FLEX: return engine_lead(&r->e, &r->s, &r->job, FLEX);
 	case USUAL_TWO * INSTRS + BARE: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, BARE);
 	case USUAL_TWO * INSTRS + ALL: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, ALL);
-	default: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, FLEX);
+	case USUAL_TWO * INSTRS + FLEX: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, FLEX);
+	default: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_SPARSE, BARE); /* it has no other */
 	}
 }
 
