@@ -28,6 +28,7 @@ DIR/plots: EXPERIMENT.KIND.svg and .png. A line on stdout for each file.
 Needs matplotlib 3.6 or later (Debian: python3-matplotlib) and nothing else.
 Exit codes: 0 drawn; 2 refused, with one sentence that says why; 130 interrupted.
 """
+import contextlib
 import os
 import sys
 
@@ -232,6 +233,7 @@ def run(argv):
     hist = histograms(results, wanted, given)
     page.start()
     out, used = directory(given, where), set()
+    todo = []
     for g, kind, beside in wanted:
         # Suffixes of what isn't the default, so that figures don't overwrite each other.
         stem = '.'.join([g.name, kind] + [given[o] for o in ('--metric', '--stage') if o in given]
@@ -240,10 +242,27 @@ def run(argv):
         while stem in used:
             stem += '_'
         used.add(stem)
-        for path in draw(g, kind, given, hist, beside).save(out, stem, formats):
-            print(path, flush=True)
+        todo.append((g, kind, beside, stem))
+    from plotlib import hands
+    with contextlib.closing(hands.drawn(todo, lambda j: draw(j[0], j[1], given, hist, j[2]).save(out, j[3], formats),
+                                        fault_of)) as figures:
+        for paths in figures:
+            for path in paths:
+                print(path, flush=True)
     for g, why in silent:
         print(f'not drawn: {g.heading}: {why}')
+
+
+def fault_of(e):
+    if isinstance(e, OSError):
+        return f'{e.filename or "stdout"}: {e.strerror or e}'
+    if isinstance(e, MemoryError):
+        return 'out of memory'
+    at = e.__traceback__
+    while at.tb_next:
+        at = at.tb_next
+    return (f'a fault of this script, not of what it reads: {type(e).__name__}: {e} '
+            f'({os.path.basename(at.tb_frame.f_code.co_filename)}:{at.tb_lineno})')
 
 
 def main():
@@ -258,16 +277,8 @@ def main():
         return 0
     except KeyboardInterrupt:
         return 130
-    except OSError as e:
-        said = f'{e.filename or "stdout"}: {e.strerror or e}'
-    except MemoryError:
-        said = 'out of memory'
     except Exception as e:      # pylint: disable=broad-except
-        at = e.__traceback__
-        while at.tb_next:
-            at = at.tb_next
-        said = (f'a fault of this script, not of what it reads: {type(e).__name__}: {e} '
-                f'({os.path.basename(at.tb_frame.f_code.co_filename)}:{at.tb_lineno})')
+        said = fault_of(e)
     # One line, whatever was in a file's name or in a cell.
     said = ''.join(c if c.isprintable() else '?' for c in f'scripts/plot.py: {said}')
     print(said.encode('utf-8', 'replace').decode('utf-8'), file=sys.stderr)

@@ -7,6 +7,7 @@
 #include "tests/fake_tables.h"
 
 #include "harness/plan.h"
+#include <time.h>
 
 /* Reads these bytes as a file; what was said is in `said`. */
 static int read_bytes(struct plan *p, const char *bytes, size_t len)
@@ -354,6 +355,42 @@ static void unreadable(void **state)
 	plan_free(&p);
 }
 
+/* CPU seconds that a file of so many sections takes, the least of three times. */
+static double sections_s(int n)
+{
+	size_t len = (size_t)n * 40, at = 0;
+	char *text = malloc(len);
+	double least = 1e9;
+
+	assert_non_null(text);
+	for (int i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, len - at, "[s%d]\nsize = 8\n", i);
+	for (int i = 0; i < 3; i++) {
+		clock_t t = clock();
+		struct plan p;
+		double s;
+
+		plan_init(&p);
+		assert_int_equal(read_bytes(&p, text, at), 0);
+		assert_int_equal(p.nexp, n);
+		plan_free(&p);
+		s = (double)(clock() - t) / CLOCKS_PER_SEC;
+		least = s < least ? s : least;
+	}
+	free(text);
+	return least;
+}
+
+/* Eight times as many take eight times as long, not 64 times. */
+static void many_sections(void **state)
+{
+	double few = sections_s(5000), many = sections_s(40000);
+
+	(void)state;
+	print_message("5000 sections: %.3f s, 40000: %.3f s\n", few, many);
+	assert_true(many < 24 * few + 0.05);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,7 +399,7 @@ int main(void)
 		cmocka_unit_test(form_faults), cmocka_unit_test(bytes_faults),
 		cmocka_unit_test(meaning_faults), cmocka_unit_test(all_faults),
 		cmocka_unit_test(twenty_faults), cmocka_unit_test(several_files),
-		cmocka_unit_test(unreadable),
+		cmocka_unit_test(unreadable), cmocka_unit_test(many_sections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
