@@ -65,8 +65,10 @@ int plan_fault(struct faults *f, const char *where, const char *fmt, ...)
 
 struct experiment *plan_add(struct plan *p, const char *name, const char *where)
 {
-	struct experiment *e = realloc(p->exp, ((size_t)p->nexp + 1) * sizeof(*e));
+	struct experiment *e = p->exp;
 
+	if (!(p->nexp & (p->nexp - 1))) /* full at each power of two: room for as many again */
+		e = realloc(e, (p->nexp ? 2 * (size_t)p->nexp : 1) * sizeof(*e));
 	if (!e)
 		goto out;
 	p->exp = e;
