@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 enum { POINTS = 3000, POINTS_MIN = 50, SEED = 77 };
-#define BUDGET_S 12.0   /* for random points; a busy machine does fewer */
+#define BUDGET_S 12.0   /* for random points; a busy machine does fewer, POINTS_MIN at least */
 
 /* ---- what rows must be ---- */
 
@@ -274,7 +274,7 @@ static void random_points(void **state)
 
 	(void)state;
 	seed = SEED;
-	while (done < POINTS && !deadline_over(until)) {
+	while (done < POINTS && (done < POINTS_MIN || !deadline_over(until))) {
 		struct path_conf c;
 		struct point pt;
 		char why[256];
@@ -288,7 +288,7 @@ static void random_points(void **state)
 		done++;
 	}
 	print_message("%d random points, %d more were no legal ones\n", done, refused);
-	assert_true(done >= POINTS_MIN && refused < 4 * done);
+	assert_true(refused < 4 * done);
 }
 
 /* control */
