@@ -114,3 +114,13 @@ void fs_log_quiet(int quiet)
 {
 	atomic_store_explicit(&quiet_flag, quiet != 0, memory_order_relaxed);
 }
+
+int fs_refuse(int code, char *why, size_t len, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, len, fmt, ap);
+	va_end(ap);
+	return -code;
+}

@@ -40,4 +40,9 @@ void fs_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Silences fs_fail's and fs_note's printing (the words are still kept). */
 void fs_log_quiet(int quiet);
 
+/* What a probe's check says of a point that it refuses: words into `why`; returns -code.
+ * Nothing is logged: whoever asked says it. */
+int fs_refuse(int code, char *why, size_t len, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
 #endif

@@ -123,3 +123,12 @@ void rows_found(struct rows *rs, const char *name, const char *fmt, ...)
 	vsnprintf(rs->found[i].text, sizeof(rs->found[i].text), fmt, ap);
 	va_end(ap);
 }
+
+void row_flag(struct row *r, const char *code, const char *why)
+{
+	if (r->status != FS_OK)
+		return;
+	r->status = FS_FLAGGED;
+	snprintf(r->reason_code, sizeof(r->reason_code), "%s", code);
+	snprintf(r->reason, sizeof(r->reason), "%s", why);
+}

@@ -44,6 +44,8 @@ void rows_free(struct rows *rs);
 /* Appends an empty row: texts "-" or "", numbers NAN, status ok, origin
  * measured. NULL only when memory is out. Valid until the next rows_add. */
 struct row *rows_add(struct rows *rs);
+/* Flags a row that is ok, with a code and words; the first flag stands. */
+void row_flag(struct row *r, const char *code, const char *why);
 /* What a point is, by its rows: the worst of them; but one row of many that was
  * skipped makes it a flagged one, not a skipped one. */
 enum fs_status rows_worst(const struct rows *rs);

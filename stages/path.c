@@ -309,24 +309,15 @@ static int stale_rows(struct path_run *r)
 	return 0;
 }
 
-static void flag_row(struct row *row, const char *code, const char *why)
-{
-	if (row->status != FS_OK)
-		return;
-	row->status = FS_FLAGGED;
-	snprintf(row->reason_code, sizeof(row->reason_code), "%s", code);
-	snprintf(row->reason, sizeof(row->reason), "%s", why);
-}
-
 void unsettled_flag(struct row *r)
 {
-	flag_row(r, "unsettled", "the GPU's clock was still changing its rate when the warm-up had to end");
+	row_flag(r, "unsettled", "the GPU's clock was still changing its rate when the warm-up had to end");
 }
 
 static void flag(struct rows *out, const char *code, const char *why)
 {
 	for (size_t i = 0; i < out->n; i++)
-		flag_row(&out->row[i], code, why);
+		row_flag(&out->row[i], code, why);
 }
 
 static void flags(struct path_run *r)
@@ -344,11 +335,11 @@ static void flags(struct path_run *r)
 	if (r->c->choice.mode == DBM_RING_RECORD_RING && r->c->metric == METRIC_LATENCY && r->c->nic->completes)
 		for (size_t i = 0; i < r->out->n; i++)
 			if (!strcmp(r->out->row[i].stage, stage_names[STAGE_CROSSING]))
-				flag_row(&r->out->row[i], "early-ring", "the NIC may start at the first ring, before `rung`: this is a lower bound");
+				row_flag(&r->out->row[i], "early-ring", "the NIC may start at the first ring, before `rung`: this is a lower bound");
 	if (r->c->recover_every && r->c->depth > 1 && r->c->nic->completes)
 		for (size_t i = 0; i < r->out->n; i++)
 			if (!strcmp(r->out->row[i].stage, stage_names[STAGE_CROSSING]))
-				flag_row(&r->out->row[i], "early-record", "a record that is read may be ahead of its doorbell: this is a lower bound");
+				row_flag(&r->out->row[i], "early-record", "a record that is read may be ahead of its doorbell: this is a lower bound");
 	for (size_t i = 0; r->unsettled && i < r->out->n; i++)
 		unsettled_flag(&r->out->row[i]);
 }

@@ -3,10 +3,10 @@
  * From a point to what it asks of the machine: every `auto` resolved, every
  * combination that can't be refused with what would be legal.
  */
+#include "harness/err.h"
 #include "harness/pin.h"
 #include "stages/path.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,18 +15,6 @@ enum { PLANT_S = 60 };                /* that planted waits may take in a point 
 enum { SIZE_MAX_B = 16 << 20 };
 enum { BIG = 64 << 10 };              /* payloads above have fewer messages by default */
 #define SLOT_BYTES (64ull << 20)      /* payload memory of each side, if it can be */
-
-static int no(int code, char *why, size_t len, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-static int no(int code, char *why, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, len, fmt, ap);
-	va_end(ap);
-	return -code;
-}
 
 const char *link_name(int from, int to)
 {
@@ -46,14 +34,14 @@ static int resolve_gpus(const struct point *pt, const struct machine *m, struct 
 	c->issuer_gpu = fs_is(pt, "issuer", "gpu") ? g : -1;
 	c->nic_gpu = -1;
 	if (c->nic->absent)
-		return no(ENODEV, why, len, "nic=%s: %s; legal here: null, soft", c->nic->name, c->nic->absent);
+		return fs_refuse(ENODEV, why, len, "nic=%s: %s; legal here: null, soft", c->nic->name, c->nic->absent);
 	if (c->issuer_gpu < 0 && !c->nic->on_gpu)
 		return 0;
 	if (!m->ngpus)
-		return no(ENODEV, why, len, "%s needs a GPU: %s; without one: issuer=cpu with nic=soft or nic=null",
+		return fs_refuse(ENODEV, why, len, "%s needs a GPU: %s; without one: issuer=cpu with nic=soft or nic=null",
 			  c->nic->on_gpu ? "nic=peer" : "issuer=gpu", m->gpu_reason[0] ? m->gpu_reason : "none found");
 	if (g >= m->ngpus)
-		return no(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
 	if (!c->nic->on_gpu)
 		return 0;
 	if (fs_is(pt, "nic_gpu", "gpu")) {
@@ -68,10 +56,10 @@ static int resolve_gpus(const struct point *pt, const struct machine *m, struct 
 	} else {
 		c->nic_gpu = (int)fs_num(pt, "nic_gpu");
 		if (c->nic_gpu >= m->ngpus)
-			return no(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", c->nic_gpu, m->ngpus - 1);
+			return fs_refuse(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", c->nic_gpu, m->ngpus - 1);
 	}
 	if (c->issuer_gpu >= 0 && c->nic_gpu != g && !(m->gpu[g].peers >> c->nic_gpu & 1))
-		return no(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access); nic_gpu=gpu is legal",
+		return fs_refuse(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access); nic_gpu=gpu is legal",
 			  g, c->nic_gpu);
 	return 0;
 }
@@ -95,11 +83,11 @@ static int legal_places(const struct point *pt, const struct path_conf *c, char 
 		int w = fs_word(pt, placed[i].var);
 
 		if (cpu_touches(pt, c) && (w == PW_GPU || w == PW_PEER))
-			return no(EINVAL, why, len, "%s=%s with %s: a CPU can't reach GPU memory; legal: auto, host",
+			return fs_refuse(EINVAL, why, len, "%s=%s with %s: a CPU can't reach GPU memory; legal: auto, host",
 				  placed[i].var, w == PW_GPU ? "gpu" : "peer",
 				  fs_is(pt, "issuer", "cpu") ? "issuer=cpu" : "nic=soft");
 		if (w == PW_PEER && (!c->nic->on_gpu || fs_is(pt, "nic_gpu", "gpu")))
-			return no(EINVAL, why, len, "%s=peer needs nic=peer on another GPU; legal: auto, host, gpu",
+			return fs_refuse(EINVAL, why, len, "%s=peer needs nic=peer on another GPU; legal: auto, host, gpu",
 				  placed[i].var);
 	}
 	return 0;
@@ -126,7 +114,7 @@ static int resolve_places(const struct point *pt, struct path_conf *c, char *why
 		else if (w == PW_GPU)
 			c->place[obj] = c->issuer_gpu;
 		else if (c->nic_gpu == c->issuer_gpu)
-			return no(ENODEV, why, len, "%s=peer needs a second GPU that both reach; legal here: auto, host, gpu",
+			return fs_refuse(ENODEV, why, len, "%s=peer needs a second GPU that both reach; legal here: auto, host, gpu",
 				  placed[i].var);
 		else
 			c->place[obj] = c->nic_gpu;
@@ -142,14 +130,14 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 
 	c->op = ops[fs_word(pt, "op")];
 	if (fs_num(pt, "size") > SIZE_MAX_B)
-		return no(EINVAL, why, len, "size=%lld: a message has at most %d B; legal: size=0..%d", (long long)fs_num(pt, "size"),
+		return fs_refuse(EINVAL, why, len, "size=%lld: a message has at most %d B; legal: size=0..%d", (long long)fs_num(pt, "size"),
 			  SIZE_MAX_B, SIZE_MAX_B);
 	c->size = c->op == WQE_NOP ? 0 : (uint32_t)fs_num(pt, "size");
 	if (inl && c->op != WQE_WRITE)
-		return no(EINVAL, why, len, "payload=inline with op=%s: only a write carries its payload; legal: payload=pointer or auto",
+		return fs_refuse(EINVAL, why, len, "payload=inline with op=%s: only a write carries its payload; legal: payload=pointer or auto",
 			  c->op == WQE_READ ? "read" : "nop");
 	if (inl && c->size > WQE_INLINE_TWO)
-		return no(EINVAL, why, len, "payload=inline with size=%u: a WQE of two basic blocks carries at most %d B; legal: size=0..%d, or payload=pointer",
+		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u: a WQE of two basic blocks carries at most %d B; legal: size=0..%d, or payload=pointer",
 			  c->size, WQE_INLINE_TWO, WQE_INLINE_TWO);
 	if (fs_is(pt, "payload", "auto"))
 		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX;
@@ -184,24 +172,24 @@ static int resolve_completions(const struct point *pt, struct path_conf *c, char
 	if (c->signal == 1 && !c->collapsed)
 		return 0;
 	if (!c->nic->completes)
-		return no(EINVAL, why, len, "%s with nic=null: nobody completes anything; legal: signal=1 and cq=ring",
+		return fs_refuse(EINVAL, why, len, "%s with nic=null: nobody completes anything; legal: signal=1 and cq=ring",
 			  c->collapsed ? "cq=collapsed" : "signal");
 	if (!other_cq_built(c->choice.mode, c->choice.kind))
-		return no(EINVAL, why, len, "%s is built for writes with doorbell=record-ring whose WQE is one basic block; legal: that, or signal=1 and cq=ring",
+		return fs_refuse(EINVAL, why, len, "%s is built for writes with doorbell=record-ring whose WQE is one basic block; legal: that, or signal=1 and cq=ring",
 			  c->collapsed ? "cq=collapsed" : "signal");
 	if (c->signal == 1)
 		return 0;
 	if (c->metric != METRIC_RATE || c->marks != MARKS_OUTER)
-		return no(EINVAL, why, len, "signal=%u: a message without a CQE has no `completed` and no `noticed` of its own; legal: metric=rate with marks=outer, or signal=1",
+		return fs_refuse(EINVAL, why, len, "signal=%u: a message without a CQE has no `completed` and no `noticed` of its own; legal: metric=rate with marks=outer, or signal=1",
 			  c->signal);
 	if (c->signal & (c->signal - 1))
-		return no(EINVAL, why, len, "signal=%u: blocks of messages end where a completion is asked for; legal: powers of two", c->signal);
+		return fs_refuse(EINVAL, why, len, "signal=%u: blocks of messages end where a completion is asked for; legal: powers of two", c->signal);
 	if (fs_is(pt, "check", "each"))
-		return no(EINVAL, why, len, "signal=%u with check=each: a message that is not completed can't be looked at; legal: check=end, none or auto",
+		return fs_refuse(EINVAL, why, len, "signal=%u with check=each: a message that is not completed can't be looked at; legal: check=end, none or auto",
 			  c->signal);
 	/* a batch that found no room waits for a CQE that somebody has asked for */
 	if (c->depth < c->signal + c->batch - 1)
-		return no(EINVAL, why, len, "signal=%u with depth=%u and batch=%u: the queue is full before anybody asks for a CQE; legal: depth=%u.., or a lower signal",
+		return fs_refuse(EINVAL, why, len, "signal=%u with depth=%u and batch=%u: the queue is full before anybody asks for a CQE; legal: depth=%u.., or a lower signal",
 			  c->signal, c->depth, c->batch, c->signal + c->batch - 1);
 	return 0;
 }
@@ -223,24 +211,24 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 	c->recover_every = (uint32_t)fs_num(pt, "recover_every");
 	c->fresh = (uint32_t)fs_num(pt, "fresh");
 	if (c->fresh % 16)
-		return no(EINVAL, why, len, "fresh=%u: it is written by 16 bytes; legal: fresh=%u", c->fresh, c->fresh / 16 * 16);
+		return fs_refuse(EINVAL, why, len, "fresh=%u: it is written by 16 bytes; legal: fresh=%u", c->fresh, c->fresh / 16 * 16);
 	if (c->fresh && (c->metric != METRIC_LATENCY || c->depth > 1))
-		return no(EINVAL, why, len, "fresh=%u with metric=%s and depth=%u: a message has a moment before it only if it is alone; legal: metric=latency with depth=1, or fresh=0",
+		return fs_refuse(EINVAL, why, len, "fresh=%u with metric=%s and depth=%u: a message has a moment before it only if it is alone; legal: metric=latency with depth=1, or fresh=0",
 			  c->fresh, c->metric == METRIC_RATE ? "rate" : "latency", c->depth);
 	if (c->depth > entries / blocks)
-		return no(EINVAL, why, len, "depth=%u is over the queue of entries=%llu%s; legal: depth=1..%llu",
+		return fs_refuse(EINVAL, why, len, "depth=%u is over the queue of entries=%llu%s; legal: depth=1..%llu",
 			  c->depth, (unsigned long long)entries, blocks > 1 ? ", two to a message" : "",
 			  (unsigned long long)entries / blocks);
 	if (blocks > 1 && c->choice.mode != DBM_RECORD_RING)
-		return no(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which is built for one doorbell; legal: doorbell=record-ring, or size=0..%d",
+		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which is built for one doorbell; legal: doorbell=record-ring, or size=0..%d",
 			  c->size, WQE_INLINE_MAX);
 	if (c->batch > c->depth)
-		return no(EINVAL, why, len, "batch=%u is over depth=%u: one doorbell can't announce more than may be under way; legal: batch=1..%u",
+		return fs_refuse(EINVAL, why, len, "batch=%u is over depth=%u: one doorbell can't announce more than may be under way; legal: batch=1..%u",
 			  c->batch, c->depth, c->depth);
 	if ((rc = resolve_completions(pt, c, why, len)))
 		return rc;
 	if (c->choice.mode == DBM_RING && c->recover_every)
-		return no(EINVAL, why, len, "recover_every=%u with doorbell=ring: there is no record to recover from; legal: recover_every=0",
+		return fs_refuse(EINVAL, why, len, "recover_every=%u with doorbell=ring: there is no record to recover from; legal: recover_every=0",
 			  c->recover_every);
 	return 0;
 }
@@ -251,9 +239,9 @@ static int resolve_lines(const struct point *pt, struct path_conf *c, char *why,
 	if (c->lines == 1)
 		return 0;
 	if (c->metric != METRIC_LATENCY || c->fault || c->plant[0] >= 0 || c->plant[1] >= 0)
-		return no(EINVAL, why, len, "lines=%u: legal with metric=latency, without plant and fault", c->lines);
+		return fs_refuse(EINVAL, why, len, "lines=%u: legal with metric=latency, without plant and fault", c->lines);
 	if (c->messages < c->lines)
-		return no(EINVAL, why, len, "lines=%u with messages=%llu: none is left for some; legal: lines=1..%llu", c->lines,
+		return fs_refuse(EINVAL, why, len, "lines=%u with messages=%llu: none is left for some; legal: lines=1..%llu", c->lines,
 			  (unsigned long long)c->messages, (unsigned long long)c->messages);
 	return 0;
 }
@@ -268,14 +256,14 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 		c->plant[i] = mark;
 		c->plant_ns[i] = mark < 0 ? 0 : (uint32_t)fs_num(pt, v);
 		if (mark >= 0 && mark_table[mark].agent == AGENT_HELPER)
-			return no(EINVAL, why, len, "%s=%s: no helper takes part with submitter=gpu", v, mark_table[mark].name);
+			return fs_refuse(EINVAL, why, len, "%s=%s: no helper takes part with submitter=gpu", v, mark_table[mark].name);
 		if (mark == MARK_HANDED)
-			return no(EINVAL, why, len, "%s=handed: nothing is handed over with submitter=gpu", v);
+			return fs_refuse(EINVAL, why, len, "%s=handed: nothing is handed over with submitter=gpu", v);
 		if (mark >= 0 && !c->nic->completes)
-			return no(EINVAL, why, len, "%s with nic=null: there is no path to check", v);
+			return fs_refuse(EINVAL, why, len, "%s with nic=null: there is no path to check", v);
 	}
 	if ((c->plant[0] >= 0 || c->plant[1] >= 0) && (c->metric != METRIC_LATENCY || c->marks != MARKS_ALL))
-		return no(EINVAL, why, len, "plant needs metric=latency and marks=all: the bare code has no place for it");
+		return fs_refuse(EINVAL, why, len, "plant needs metric=latency and marks=all: the bare code has no place for it");
 	for (int i = 0; i < 2; i++) {
 		const char *v = i ? "untold" : "plant";
 		double s = (double)c->plant_ns[i] * 1e-9 * (double)(c->messages + c->warmup) / 2;
@@ -283,40 +271,40 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 		if (c->plant[i] < 0)
 			continue;
 		if (c->plant_ns[i] < PLANT_NS)
-			return no(EINVAL, why, len, "%s=%s:%u: a wait takes some tens of ns by itself, so that a shorter one isn't what it says; legal: %d ns or more",
+			return fs_refuse(EINVAL, why, len, "%s=%s:%u: a wait takes some tens of ns by itself, so that a shorter one isn't what it says; legal: %d ns or more",
 				  v, mark_table[c->plant[i]].name, c->plant_ns[i], PLANT_NS);
 		if (c->depth > 1)
-			return no(EINVAL, why, len, "%s with depth=%u: a wait lengthens its neighbours too; legal: depth=1", v, c->depth);
+			return fs_refuse(EINVAL, why, len, "%s with depth=%u: a wait lengthens its neighbours too; legal: depth=1", v, c->depth);
 		if (c->plant[i] == MARK_RUNG && c->choice.mode == DBM_RING_RECORD_RING)
-			return no(EINVAL, why, len, "%s=rung with doorbell=ring-record-ring: the NIC has been rung before; legal: record-ring or ring", v);
+			return fs_refuse(EINVAL, why, len, "%s=rung with doorbell=ring-record-ring: the NIC has been rung before; legal: record-ring or ring", v);
 		if (c->messages < (c->size > BLOCK_LARGE ? 32u : 512u))
-			return no(EINVAL, why, len, "%s with messages=%llu: blocks with the wait and without it alternate; legal: %u or more",
+			return fs_refuse(EINVAL, why, len, "%s with messages=%llu: blocks with the wait and without it alternate; legal: %u or more",
 				  v, (unsigned long long)c->messages, c->size > BLOCK_LARGE ? 32 : 512);
 		if (s > PLANT_S)
-			return no(EINVAL, why, len, "%s=%s:%u with %llu messages waits for %.0f s in all; legal: at most %d s, by fewer messages or a shorter wait",
+			return fs_refuse(EINVAL, why, len, "%s=%s:%u with %llu messages waits for %.0f s in all; legal: at most %d s, by fewer messages or a shorter wait",
 				  v, mark_table[c->plant[i]].name, c->plant_ns[i], (unsigned long long)c->messages, s, PLANT_S);
 	}
 	if (c->fault == FAULT_NONE)
 		return 0;
 	if (c->fault == FAULT_WRONG_PLACE)
-		return no(EINVAL, why, len, "fault=wrong-place: legal with the probes load, store, atomic and bandwidth");
+		return fs_refuse(EINVAL, why, len, "fault=wrong-place: legal with the probes load, store, atomic and bandwidth");
 	if (c->marks == MARKS_OUTER || c->metric == METRIC_RATE)
-		return no(EINVAL, why, len, "fault needs metric=latency and marks=all or rotate: the bare code has no place for it");
+		return fs_refuse(EINVAL, why, len, "fault needs metric=latency and marks=all or rotate: the bare code has no place for it");
 	if (c->fault >= FAULT_OPCODE && c->fault <= FAULT_SLOW_NIC && !c->nic->completes)
-		return no(EINVAL, why, len, "fault with nic=null: nobody would see it; legal: fault=none");
+		return fs_refuse(EINVAL, why, len, "fault with nic=null: nobody would see it; legal: fault=none");
 	if ((c->fault == FAULT_KEY || c->fault == FAULT_LENGTH) && !c->size)
-		return no(EINVAL, why, len, "fault=%s without payload: the WQE has no such field; legal: op=write or read and size=1..",
+		return fs_refuse(EINVAL, why, len, "fault=%s without payload: the WQE has no such field; legal: op=write or read and size=1..",
 			  c->fault == FAULT_KEY ? "key" : "length");
 	if (c->fault == FAULT_LKEY && (!c->size || post_is_inline(c->choice.kind)))
-		return no(EINVAL, why, len, "fault=lkey: an inline or empty payload has no local key; legal: payload=pointer");
+		return fs_refuse(EINVAL, why, len, "fault=lkey: an inline or empty payload has no local key; legal: payload=pointer");
 	if (c->fault == FAULT_LOST_DOORBELL && c->depth > 1)
-		return no(EINVAL, why, len, "fault=lost-doorbell with depth=%u: the next doorbell announces what was lost; legal: depth=1", c->depth);
+		return fs_refuse(EINVAL, why, len, "fault=lost-doorbell with depth=%u: the next doorbell announces what was lost; legal: depth=1", c->depth);
 	if (c->fault == FAULT_LOST_CQE && c->collapsed && c->depth > 1)
-		return no(EINVAL, why, len, "fault=lost-cqe with cq=collapsed and depth=%u: the next CQE speaks for the lost one too; legal: depth=1", c->depth);
+		return fs_refuse(EINVAL, why, len, "fault=lost-cqe with cq=collapsed and depth=%u: the next CQE speaks for the lost one too; legal: depth=1", c->depth);
 	if (c->fault == FAULT_STALE_RECORD && !c->recover_every)
-		return no(EINVAL, why, len, "fault=stale-record needs recover_every=1..: the NIC reads no record otherwise");
+		return fs_refuse(EINVAL, why, len, "fault=stale-record needs recover_every=1..: the NIC reads no record otherwise");
 	if (c->fault >= FAULT_GPU_MEMORY && !c->pinned)
-		return no(EINVAL, why, len, "fault=gpu-* needs a GPU in the point: issuer=gpu or nic=peer");
+		return fs_refuse(EINVAL, why, len, "fault=gpu-* needs a GPU in the point: issuer=gpu or nic=peer");
 	return 0;
 }
 
@@ -346,27 +334,27 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 			   pow2_at_least(c->messages) <= fit ? CHECK_END : CHECK_NONE;
 	if (c->check == CHECK_END) {
 		if (pow2_at_least(c->messages) > fit)
-			return no(EINVAL, why, len, "check=end with %llu messages of %u B: each needs a slot of its own, %llu fit; legal: check=each, or fewer messages",
+			return fs_refuse(EINVAL, why, len, "check=end with %llu messages of %u B: each needs a slot of its own, %llu fit; legal: check=each, or fewer messages",
 				  (unsigned long long)c->messages, c->size, (unsigned long long)fit);
 		c->slots = pow2_at_least(c->messages > c->depth ? c->messages : c->depth);
 	} else if (c->slots > fit) {
 		c->slots = fit > pow2_at_least(c->depth) ? fit : pow2_at_least(c->depth);
 	}
 	if (c->slots * c->stride > 4ull << 30)
-		return no(EINVAL, why, len, "depth=%u messages of %u B need %llu MiB of payload memory; legal: at most 4096 MiB",
+		return fs_refuse(EINVAL, why, len, "depth=%u messages of %u B need %llu MiB of payload memory; legal: at most 4096 MiB",
 			  c->depth, c->size, (unsigned long long)(c->slots * c->stride >> 20));
 	if (!c->nic->completes || !c->size)
 		c->check = CHECK_NONE;
 	if (!c->nic->completes && c->marks == MARKS_OUTER && c->metric == METRIC_LATENCY)
-		return no(EINVAL, why, len, "nic=null with marks=outer: nothing is noticed, so there is nothing between the two; legal: marks=all, or metric=rate");
+		return fs_refuse(EINVAL, why, len, "nic=null with marks=outer: nothing is noticed, so there is nothing between the two; legal: marks=all, or metric=rate");
 	if (c->marks == MARKS_ROTATE && c->messages < ROTATE_MAX + 1)
-		return no(EINVAL, why, len, "messages=%llu with marks=rotate: each pair of marks needs a message; legal: %d or more",
+		return fs_refuse(EINVAL, why, len, "messages=%llu with marks=rotate: each pair of marks needs a message; legal: %d or more",
 			  (unsigned long long)c->messages, ROTATE_MAX + 1);
 	if (c->marks != MARKS_OUTER && c->depth > 1024)
-		return no(EINVAL, why, len, "depth=%u with marks=%s: a block of marks holds at most 1024 messages under way; legal: marks=outer, or depth=1..1024",
+		return fs_refuse(EINVAL, why, len, "depth=%u with marks=%s: a block of marks holds at most 1024 messages under way; legal: marks=outer, or depth=1..1024",
 			  c->depth, c->marks == MARKS_ALL ? "all" : "rotate");
 	if ((c->metric == METRIC_LATENCY || c->marks != MARKS_OUTER) && c->messages > 4000000)
-		return no(EINVAL, why, len, "messages=%llu with metric=latency or marks=all: every message's marks are kept; legal: 1..4000000, or metric=rate with marks=outer",
+		return fs_refuse(EINVAL, why, len, "messages=%llu with metric=latency or marks=all: every message's marks are kept; legal: 1..4000000, or metric=rate with marks=outer",
 			  (unsigned long long)c->messages);
 	return 0;
 }
@@ -388,12 +376,12 @@ static int resolve_cpus(const struct point *pt, const struct machine *m, struct 
 		while (k < n && pin_cpu(k) != cpu)
 			k++;
 		if (k == n)
-			return no(ENODEV, why, len, "%s=%d: this process may not run there", v, cpu);
+			return fs_refuse(ENODEV, why, len, "%s=%d: this process may not run there", v, cpu);
 	}
 	/* two agents that take turns on one CPU measure the scheduler */
 	if (c->issuer_gpu < 0 && c->nic->completes && !c->nic->on_gpu && c->cpu == c->nic_cpu)
-		return n > 1 ? no(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", c->cpu) :
-			       no(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", c->cpu);
+		return n > 1 ? fs_refuse(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", c->cpu) :
+			       fs_refuse(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", c->cpu);
 	return 0;
 }
 

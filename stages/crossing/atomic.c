@@ -30,16 +30,16 @@ static int atomic_who(const struct machine *m, struct atomic_conf *c, char *why,
 		c->groups *= c->threads;
 		c->threads = 1;
 		if ((int)c->groups > team_max())
-			return refuse(ENODEV, why, len, "%u threads: this process has %d CPUs, one for each", c->groups, team_max());
+			return fs_refuse(ENODEV, why, len, "%u threads: this process has %d CPUs, one for each", c->groups, team_max());
 		return 0;
 	}
 	room = SM_THREADS / lanes < SM_BLOCKS ? SM_THREADS / lanes : SM_BLOCKS;
 	room *= (unsigned)m->gpu[c->at.issuer_gpu].sms;
 	if (c->groups > room)
-		return refuse(ENODEV, why, len, "blocks=%u of %u threads: they have to run at the same time; legal here: blocks=1..%u",
+		return fs_refuse(ENODEV, why, len, "blocks=%u of %u threads: they have to run at the same time; legal here: blocks=1..%u",
 			      c->groups, c->threads, room);
 	if (c->at.mem >= 0 && c->at.mem != c->at.issuer_gpu && !(m->gpu[c->at.issuer_gpu].native_atomics >> c->at.mem & 1))
-		return refuse(ENODEV, why, len, "GPU %d has no native atomics in the memory of GPU %d", c->at.issuer_gpu, c->at.mem);
+		return fs_refuse(ENODEV, why, len, "GPU %d has no native atomics in the memory of GPU %d", c->at.issuer_gpu, c->at.mem);
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static int atomic_resolve(const struct point *pt, const struct machine *m, struc
 	c->adds = (uint64_t)number_or(pt, "messages", AUTO_ADDS);
 	c->warmup = (uint64_t)number_or(pt, "warmup", AUTO_WARMUP);
 	if (c->adds < ATOMIC_BLOCK)
-		return refuse(EINVAL, why, len, "messages=%llu: adds are timed in blocks of %d; legal: messages=%d..",
+		return fs_refuse(EINVAL, why, len, "messages=%llu: adds are timed in blocks of %d; legal: messages=%d..",
 			      (unsigned long long)c->adds, ATOMIC_BLOCK, ATOMIC_BLOCK);
 	c->blocks = (c->adds + ATOMIC_BLOCK - 1) / ATOMIC_BLOCK;
 	all = (double)(c->adds + c->warmup) * (SLOW_NS + (double)LINE_NS * c->threads * c->groups);
@@ -62,7 +62,7 @@ static int atomic_resolve(const struct point *pt, const struct machine *m, struc
 		c->blocks = (uint64_t)(PATIENCE_S * 1e9 / 20 / (SLOW_NS + (double)LINE_NS * c->threads * c->groups)) / ATOMIC_BLOCK;
 		c->blocks = c->blocks ? c->blocks : 1;
 	} else if (all > PATIENCE_S * 1e9 / 2) {
-		return refuse(EINVAL, why, len, "messages=%llu by %u threads each: it would take minutes; legal: fewer of either, or messages=auto",
+		return fs_refuse(EINVAL, why, len, "messages=%llu by %u threads each: it would take minutes; legal: fewer of either, or messages=auto",
 			      (unsigned long long)c->adds, c->threads * c->groups);
 	}
 	rc = where_resolve(pt, m, &c->at, why, len);

@@ -40,18 +40,18 @@ static int bw_legal(const struct point *pt, const struct bw_conf *c, char *why, 
 	const char *unused = c->dir == DIR_READ ? "dst_mem" : c->dir == DIR_WRITE ? "src_mem" : NULL;
 
 	if (c->size < sizeof(struct vec16) || c->size % sizeof(struct vec16))
-		return refuse(EINVAL, why, len, "size=%llu: bytes are moved in words of 16; legal: a multiple of 16 from 16 on",
+		return fs_refuse(EINVAL, why, len, "size=%llu: bytes are moved in words of 16; legal: a multiple of 16 from 16 on",
 			      (unsigned long long)c->size);
 	if (unused && !fs_is(pt, unused, "auto"))
-		return refuse(EINVAL, why, len, "%s with dir=%s: nothing is %s; legal: %s=auto", unused,
+		return fs_refuse(EINVAL, why, len, "%s with dir=%s: nothing is %s; legal: %s=auto", unused,
 			      c->dir == DIR_READ ? "read" : "write", c->dir == DIR_READ ? "written" : "read", unused);
 	if (c->mover == MOVER_CE && c->dir != DIR_COPY)
-		return refuse(EINVAL, why, len, "dir=%s with mover=ce: a copy engine copies; legal: dir=copy", c->dir == DIR_READ ? "read" : "write");
+		return fs_refuse(EINVAL, why, len, "dir=%s with mover=ce: a copy engine copies; legal: dir=copy", c->dir == DIR_READ ? "read" : "write");
 	if (c->ways == WAYS_BOTH && (c->dir != DIR_COPY || c->mover == MOVER_CPU))
-		return refuse(EINVAL, why, len, "ways=both with dir=%s and mover=%s: legal with dir=copy and mover=sm or ce",
+		return fs_refuse(EINVAL, why, len, "ways=both with dir=%s and mover=%s: legal with dir=copy and mover=sm or ce",
 			      c->dir == DIR_READ ? "read" : c->dir == DIR_WRITE ? "write" : "copy", c->mover == MOVER_CPU ? "cpu" : c->mover == MOVER_CE ? "ce" : "sm");
 	if (c->mover == MOVER_CE && (!fs_is(pt, "threads", "auto") || !fs_is(pt, "blocks", "auto")))
-		return refuse(EINVAL, why, len, "threads or blocks with mover=ce: an engine has none; legal with mover=sm or cpu");
+		return fs_refuse(EINVAL, why, len, "threads or blocks with mover=ce: an engine has none; legal with mover=sm or cpu");
 	return 0;
 }
 
@@ -69,7 +69,7 @@ static int bw_places(const struct point *pt, const struct machine *m, struct bw_
 	    (rc = where_place(pt, m, "dst_mem", own, &c->at, &c->dst, why, len)))
 		return rc;
 	if (c->ways == WAYS_BOTH && c->src == c->dst)
-		return refuse(EINVAL, why, len, "ways=both within one memory: there is one way; legal: ways=one, or src_mem and dst_mem apart");
+		return fs_refuse(EINVAL, why, len, "ways=both within one memory: there is one way; legal: ways=one, or src_mem and dst_mem apart");
 	return 0;
 }
 
@@ -98,10 +98,10 @@ static int bw_resolve(const struct point *pt, const struct machine *m, struct bw
 		c->threads = 1;
 	}
 	if (c->mover == MOVER_CPU && (int)c->blocks > team_max())
-		return refuse(ENODEV, why, len, "%u threads: this process has %d CPUs, one for each", c->blocks, team_max());
+		return fs_refuse(ENODEV, why, len, "%u threads: this process has %d CPUs, one for each", c->blocks, team_max());
 	sample_s = (double)c->size / SLOW_GB_S / 1e9 + c->sample_ns * 2 / 1e9;
 	if ((double)(c->samples + c->warmup) * sample_s > PATIENCE_S)
-		return refuse(EINVAL, why, len, "messages=%llu samples of %llu MiB would take minutes; legal: at most %.0f",
+		return fs_refuse(EINVAL, why, len, "messages=%llu samples of %llu MiB would take minutes; legal: at most %.0f",
 			      (unsigned long long)c->samples, (unsigned long long)c->size >> 20, PATIENCE_S / sample_s);
 	host = (c->dir != DIR_WRITE && c->src == PLACE_HOST) || (c->dir != DIR_READ && c->dst == PLACE_HOST);
 	if ((rc = where_host(pt, m, host, &c->at, why, len)))

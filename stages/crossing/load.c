@@ -30,19 +30,19 @@ static int load_resolve(const struct point *pt, const struct machine *m, struct 
 	c->stride = (uint64_t)fs_num(pt, "stride");
 	lines = c->bytes / c->stride;
 	if (lines < 2)
-		return refuse(EINVAL, why, len, "set=%llu with stride=%llu: a chain needs two lines; legal: stride=8..%llu",
+		return fs_refuse(EINVAL, why, len, "set=%llu with stride=%llu: a chain needs two lines; legal: stride=8..%llu",
 			      (unsigned long long)c->bytes, (unsigned long long)c->stride, (unsigned long long)c->bytes / 2);
 	if (lines > CHAIN_LINES_MAX)
-		return refuse(EINVAL, why, len, "set=%llu with stride=%llu: %llu lines; legal: at most %u, by a larger stride or a smaller set",
+		return fs_refuse(EINVAL, why, len, "set=%llu with stride=%llu: %llu lines; legal: at most %u, by a larger stride or a smaller set",
 			      (unsigned long long)c->bytes, (unsigned long long)c->stride, (unsigned long long)lines, CHAIN_LINES_MAX);
 	if (loads < LOAD_BLOCK)
-		return refuse(EINVAL, why, len, "messages=%llu: loads are timed in blocks of %d; legal: messages=%d..",
+		return fs_refuse(EINVAL, why, len, "messages=%llu: loads are timed in blocks of %d; legal: messages=%d..",
 			      (unsigned long long)loads, LOAD_BLOCK, LOAD_BLOCK);
 	c->lines = (uint32_t)lines;
 	c->blocks = (loads + LOAD_BLOCK - 1) / LOAD_BLOCK;
 	c->warmup = (uint64_t)number_or(pt, "warmup", c->lines < AUTO_WARMUP_MAX ? c->lines : AUTO_WARMUP_MAX);
 	if ((double)(c->warmup + loads) * SLOW_NS > PATIENCE_S * 1e9 / 2)
-		return refuse(EINVAL, why, len, "messages=%llu and warmup=%llu: loads over a link would take minutes; legal: at most %.0f in all",
+		return fs_refuse(EINVAL, why, len, "messages=%llu and warmup=%llu: loads over a link would take minutes; legal: at most %.0f in all",
 			      (unsigned long long)loads, (unsigned long long)c->warmup, PATIENCE_S * 1e9 / 2 / SLOW_NS);
 	rc = where_resolve(pt, m, &c->at, why, len);
 	return rc ? rc : where_fits(m, c->at.mem, c->bytes, "set", why, len);

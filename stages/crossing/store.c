@@ -28,7 +28,7 @@ static int store_places(const struct point *pt, const struct machine *m, struct 
 	int cpu_sees = c->nic->completes && !c->nic->on_gpu;
 
 	if (!cpu_issuer && cpu_sees && (word == PW_GPU || word == PW_PEER))
-		return refuse(EINVAL, why, len, "mem=%s with nic=soft: a CPU can't reach GPU memory; legal: auto, host",
+		return fs_refuse(EINVAL, why, len, "mem=%s with nic=soft: a CPU can't reach GPU memory; legal: auto, host",
 			      word == PW_GPU ? "gpu" : "peer");
 	if (!cpu_issuer && (rc = where_issuer(pt, m, "issuer=gpu", "issuer=cpu with nic=soft or nic=null", &c->at, why, len)))
 		return rc;
@@ -53,12 +53,12 @@ static int store_resolve(const struct point *pt, const struct machine *m, struct
 	c->trips = (uint64_t)number_or(pt, "messages", AUTO_TRIPS);
 	c->warmup = (uint64_t)number_or(pt, "warmup", WARMUP);
 	if (c->nic->absent)
-		return refuse(ENODEV, why, len, "nic=%s: %s; legal here: null, soft", c->nic->name, c->nic->absent);
+		return fs_refuse(ENODEV, why, len, "nic=%s: %s; legal here: null, soft", c->nic->name, c->nic->absent);
 	if (c->fence != AFTER_NONE && c->nic->completes)
-		return refuse(EINVAL, why, len, "store_fence=%s with nic=%s: who sees a store doesn't see the fence behind it; legal: nic=null",
+		return fs_refuse(EINVAL, why, len, "store_fence=%s with nic=%s: who sees a store doesn't see the fence behind it; legal: nic=null",
 			      fs_word_text(pt, "store_fence", (char[32]){ 0 }, 32), c->nic->name);
 	if (c->nic->completes ? c->trips > TRIPS_MAX : c->stores > STORES_MAX)
-		return refuse(EINVAL, why, len, "messages=%llu: legal: 1..%d with nic=%s", (unsigned long long)c->trips,
+		return fs_refuse(EINVAL, why, len, "messages=%llu: legal: 1..%d with nic=%s", (unsigned long long)c->trips,
 			      c->nic->completes ? TRIPS_MAX : STORES_MAX, c->nic->name);
 	if ((rc = store_places(pt, m, c, why, len)) || (rc = where_host(pt, m, c->at.mem == PLACE_HOST, &c->at, why, len)))
 		return rc;
@@ -71,10 +71,10 @@ static int store_resolve(const struct point *pt, const struct machine *m, struct
 	while (k < pin_cpus() && pin_cpu(k) != c->nic_cpu)
 		k++;
 	if (k == pin_cpus())
-		return refuse(ENODEV, why, len, "nic_cpu=%d: this process may not run there", c->nic_cpu);
+		return fs_refuse(ENODEV, why, len, "nic_cpu=%d: this process may not run there", c->nic_cpu);
 	if (c->at.issuer_gpu < 0 && c->nic_cpu == c->at.cpu)
-		return pin_cpus() > 1 ? refuse(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", c->nic_cpu) :
-					refuse(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", c->nic_cpu);
+		return pin_cpus() > 1 ? fs_refuse(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", c->nic_cpu) :
+					fs_refuse(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", c->nic_cpu);
 	return 0;
 }
 

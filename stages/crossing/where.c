@@ -7,20 +7,9 @@
 #include "stages/path.h"
 #include "stages/suite.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int refuse(int code, char *why, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, len, fmt, ap);
-	va_end(ap);
-	return -code;
-}
 
 int where_issuer(const struct point *pt, const struct machine *m, const char *asked, const char *otherwise,
 		 struct where *w, char *why, size_t len)
@@ -28,10 +17,10 @@ int where_issuer(const struct point *pt, const struct machine *m, const char *as
 	int g = (int)fs_num(pt, "gpu");
 
 	if (!m->ngpus)
-		return refuse(ENODEV, why, len, "%s needs a GPU: %s; without one: %s", asked,
+		return fs_refuse(ENODEV, why, len, "%s needs a GPU: %s; without one: %s", asked,
 			      m->gpu_reason[0] ? m->gpu_reason : "none found", otherwise);
 	if (g >= m->ngpus)
-		return refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
 	w->issuer_gpu = g;
 	w->pinned = 1;
 	return 0;
@@ -44,7 +33,7 @@ int where_far(const struct point *pt, const struct machine *m, struct where *w, 
 	if (w->far_gpu >= 0)
 		return 0;
 	if (!m->ngpus)
-		return refuse(ENODEV, why, len, "nic=peer needs a GPU: %s", m->gpu_reason[0] ? m->gpu_reason : "none found");
+		return fs_refuse(ENODEV, why, len, "nic=peer needs a GPU: %s", m->gpu_reason[0] ? m->gpu_reason : "none found");
 	w->far_gpu = g;
 	if (fs_is(pt, "nic_gpu", "auto")) {
 		for (n = 0; n < m->ngpus; n++)
@@ -56,9 +45,9 @@ int where_far(const struct point *pt, const struct machine *m, struct where *w, 
 		w->far_gpu = (int)fs_num(pt, "nic_gpu");
 	}
 	if (w->far_gpu >= m->ngpus)
-		return refuse(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", w->far_gpu, m->ngpus - 1);
+		return fs_refuse(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", w->far_gpu, m->ngpus - 1);
 	if (w->issuer_gpu >= 0 && w->far_gpu != g && !(m->gpu[g].peers >> w->far_gpu & 1))
-		return refuse(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access)", g, w->far_gpu);
+		return fs_refuse(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access)", g, w->far_gpu);
 	w->pinned = 1;
 	return 0;
 }
@@ -74,18 +63,18 @@ int where_place(const struct point *pt, const struct machine *m, const char *var
 	if (word == PW_AUTO || word == PW_HOST)
 		return 0;
 	if (w->issuer_gpu < 0)
-		return refuse(EINVAL, why, len, "%s=%s from a CPU: it can't reach GPU memory; legal: auto, host", var,
+		return fs_refuse(EINVAL, why, len, "%s=%s from a CPU: it can't reach GPU memory; legal: auto, host", var,
 			      word == PW_GPU ? "gpu" : "peer");
 	*place = w->issuer_gpu;
 	if (word == PW_GPU)
 		return 0;
 	if (fs_is(pt, "nic_gpu", "gpu"))
-		return refuse(EINVAL, why, len, "%s=peer with nic_gpu=gpu: that is no other GPU; legal: auto, host, gpu", var);
+		return fs_refuse(EINVAL, why, len, "%s=peer with nic_gpu=gpu: that is no other GPU; legal: auto, host, gpu", var);
 	if ((rc = where_far(pt, m, w, why, len)))
 		return rc;
 	*place = w->far_gpu;
 	return w->far_gpu != w->issuer_gpu ? 0 :
-	       refuse(ENODEV, why, len, "%s=peer needs a second GPU that both reach; legal here: auto, host, gpu", var);
+	       fs_refuse(ENODEV, why, len, "%s=peer needs a second GPU that both reach; legal here: auto, host, gpu", var);
 }
 
 int where_host(const struct point *pt, const struct machine *m, int host, struct where *w, char *why, size_t len)
@@ -96,17 +85,17 @@ int where_host(const struct point *pt, const struct machine *m, int host, struct
 
 	w->fault = fs_word(pt, "fault");
 	if (w->fault != FAULT_NONE && w->fault != FAULT_WRONG_PLACE)
-		return refuse(EINVAL, why, len, "fault=%s: there is no queue here; legal: none, wrong-place",
+		return fs_refuse(EINVAL, why, len, "fault=%s: there is no queue here; legal: none, wrong-place",
 			      fs_word_text(pt, "fault", nodes, sizeof(nodes)));
 	w->node = fs_is(pt, "numa", "auto") ? -1 : (int)fs_num(pt, "numa");
 	if (w->node >= 0 && !host)
-		return refuse(EINVAL, why, len, "numa=%d: none of this memory is the host's; legal: numa=auto", w->node);
+		return fs_refuse(EINVAL, why, len, "numa=%d: none of this memory is the host's; legal: numa=auto", w->node);
 	if (w->node >= 0 && !numa_has(w->node))
-		return refuse(ENODEV, why, len, "numa=%d: here memory is on node %s", w->node, numa_nodes(nodes, sizeof(nodes)));
+		return fs_refuse(ENODEV, why, len, "numa=%d: here memory is on node %s", w->node, numa_nodes(nodes, sizeof(nodes)));
 	w->cpu = fs_is(pt, "cpu", "auto") ? pin_cpu_near(pci, 0, NULL) : (int)fs_num(pt, "cpu");
 	while (k < pin_cpus() && pin_cpu(k) != w->cpu)
 		k++;
-	return k < pin_cpus() ? 0 : refuse(ENODEV, why, len, "cpu=%d: this process may not run there", w->cpu);
+	return k < pin_cpus() ? 0 : fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", w->cpu);
 }
 
 int where_fits(const struct machine *m, int place, uint64_t bytes, const char *what, char *why, size_t len)
@@ -116,7 +105,7 @@ int where_fits(const struct machine *m, int place, uint64_t bytes, const char *w
 
 	if (!has || bytes <= has)
 		return 0;
-	return refuse(ENODEV, why, len, "%s needs %llu MiB, and %s%s has %llu MiB%s", what, (unsigned long long)bytes >> 20,
+	return fs_refuse(ENODEV, why, len, "%s needs %llu MiB, and %s%s has %llu MiB%s", what, (unsigned long long)bytes >> 20,
 		      place == PLACE_HOST ? "the " : "", place_name(place, name, sizeof(name)),
 		      (unsigned long long)has >> 20, place == PLACE_HOST ? " free" : "");
 }

@@ -24,9 +24,6 @@ struct where {
 	int fault;
 };
 
-/* Puts words into `why` and returns -code, for a probe's check. */
-int refuse(int code, char *why, size_t len, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
 /* `gpu` as issuer or mover: -ENODEV where there is none, with what else is legal. */
 int where_issuer(const struct point *pt, const struct machine *m, const char *asked, const char *otherwise,
 		 struct where *w, char *why, size_t len);

@@ -274,15 +274,6 @@ static int take_pass(const struct rate_conf *c, struct rate_got *g, int spans)
 	return 0;
 }
 
-static void flag_row(struct row *r, const char *code, const char *why)
-{
-	if (r->status != FS_OK)
-		return;
-	r->status = FS_FLAGGED;
-	snprintf(r->reason_code, sizeof(r->reason_code), "%s", code);
-	snprintf(r->reason, sizeof(r->reason), "%s", why);
-}
-
 /* A row of a mean alone, or of several values. */
 static int add_row(struct rows *out, const struct rate_conf *c, const char *stage, const char *metric, const char *unit,
 		   const double *x, int n)
@@ -372,7 +363,7 @@ static int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows 
 	if (g->nmarked && fabs(explained / rate - 1) > EXPLAINED) {
 		snprintf(why, sizeof(why), "the spans explain %.3g Mmsg/s of agents at work all the time, the bare loop does %.3g: they differ by more than %.0f %%",
 			 explained, rate, EXPLAINED * 100);
-		flag_row(&out->row[out->n - 1], "unexplained", why);
+		row_flag(&out->row[out->n - 1], "unexplained", why);
 	}
 	if (c->workers && ((rc = spread_row(out, c, "-", "nic_busy", "share", g->busy, c->workers, g->nbare)) ||
 			   (rc = add_row(out, c, "handoff", "stale_wqe", "count", &stale, 1))))
@@ -410,7 +401,7 @@ static void rate_flags(const struct rate_conf *c, const struct rate_got *g, stru
 	}
 	for (size_t i = 0; code && i < out->n; i++)
 		if (!strcmp(out->row[i].unit, "Mmsg/s") || strcmp(code, "no-back-pressure"))
-			flag_row(&out->row[i], code, why);
+			row_flag(&out->row[i], code, why);
 }
 
 static void found(const struct rate_conf *c, const struct rate_got *g, struct rows *out)

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a point to a rate's queues and agents; what can't be is refused here. */
+#include "harness/err.h"
 #include "harness/pin.h"
 #include "stages/handoff/rate_parts.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SLOTS_BYTES_MAX (4ull << 30)
-
-static int no(int code, char *why, size_t len, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-static int no(int code, char *why, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, len, fmt, ap);
-	va_end(ap);
-	return -code;
-}
 
 /* Places, order, payload and CPUs are resolved as the path's. */
 static int resolve_path(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
@@ -32,10 +20,10 @@ static int resolve_path(const struct point *pt, const struct machine *m, struct 
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
 		if (fs_point_set(&p, same[i][0], same[i][1]))
-			return no(EINVAL, why, len, "%s=%s isn't known", same[i][0], same[i][1]);
+			return fs_refuse(EINVAL, why, len, "%s=%s isn't known", same[i][0], same[i][1]);
 	rc = path_resolve(&p, m, c, why, len);
 	if (!rc && post_blocks(c->choice.kind) > 1)
-		return no(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which a rate's loop isn't built for; legal: size=0..%d, or payload=pointer",
+		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which a rate's loop isn't built for; legal: size=0..%d, or payload=pointer",
 			  c->size, WQE_INLINE_MAX);
 	return rc;
 }
@@ -51,23 +39,23 @@ static int resolve_agents(const struct point *pt, struct rate_conf *c, char *why
 	c->threads = fs_is(pt, "threads", "auto") ? lanes : (uint32_t)fs_num(pt, "threads");
 	c->blocks = fs_is(pt, "blocks", "auto") ? 1 : (uint32_t)fs_num(pt, "blocks");
 	if (gpu && c->threads > RATE_THREADS_MAX)
-		return no(EINVAL, why, len, "threads=%u: a block's posting loops need registers; legal: threads=1..%d, and more blocks",
+		return fs_refuse(EINVAL, why, len, "threads=%u: a block's posting loops need registers; legal: threads=1..%d, and more blocks",
 			  c->threads, RATE_THREADS_MAX);
 	if (c->threads % lanes)
-		return no(EINVAL, why, len, "threads=%u with sharing=warp: a warp has 32 lanes; legal: multiples of 32", c->threads);
+		return fs_refuse(EINVAL, why, len, "threads=%u with sharing=warp: a warp has 32 lanes; legal: multiples of 32", c->threads);
 	c->agents = c->threads / lanes * c->blocks;
 	if (c->agents > RATE_AGENTS_MAX || (!gpu && c->agents > 64))
-		return no(EINVAL, why, len, "threads=%u and blocks=%u are %u agents; legal: at most %d%s", c->threads, c->blocks, c->agents,
+		return fs_refuse(EINVAL, why, len, "threads=%u and blocks=%u are %u agents; legal: at most %d%s", c->threads, c->blocks, c->agents,
 			  gpu ? RATE_AGENTS_MAX : 64, gpu ? "" : " with issuer=cpu");
 	want = c->sharing == SHARE_EXCLUSIVE || teams ? c->agents : c->sharing == SHARE_BLOCK ? c->blocks : 1;
 	c->queues = fs_is(pt, "queues", "auto") ? want : (uint32_t)fs_num(pt, "queues");
 	if (c->queues > WIDE_QUEUES_MAX)
-		return no(EINVAL, why, len, "%u queues; legal: at most %d, by sharing them or with fewer threads", c->queues, WIDE_QUEUES_MAX);
+		return fs_refuse(EINVAL, why, len, "%u queues; legal: at most %d, by sharing them or with fewer threads", c->queues, WIDE_QUEUES_MAX);
 	if ((c->sharing == SHARE_EXCLUSIVE || c->sharing == SHARE_BLOCK) && c->queues != want)
-		return no(EINVAL, why, len, "queues=%u with sharing=%s, threads=%u and blocks=%u; legal: queues=%u (or auto)", c->queues,
+		return fs_refuse(EINVAL, why, len, "queues=%u with sharing=%s, threads=%u and blocks=%u; legal: queues=%u (or auto)", c->queues,
 			  c->sharing == SHARE_BLOCK ? "block" : "exclusive", c->threads, c->blocks, want);
 	if (c->queues > c->agents)
-		return no(EINVAL, why, len, "queues=%u for %u agents: some would have none; legal: queues=1..%u", c->queues, c->agents, c->agents);
+		return fs_refuse(EINVAL, why, len, "queues=%u for %u agents: some would have none; legal: queues=1..%u", c->queues, c->agents, c->agents);
 	c->form = teams ? c->queues == c->agents ? FORM_TEAM : FORM_TEAMS : c->sharing == SHARE_BLOCK ? FORM_BLOCK :
 		  c->sharing == SHARE_GPU ? FORM_GPU : c->sharing == SHARE_LOCK ? FORM_LOCK : FORM_SOLO;
 	return 0;
@@ -80,7 +68,7 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 
 	c->workers = 0;
 	if (!c->path.nic->start_many)
-		return c->path.nic->completes ? no(EINVAL, why, len, "nic=%s serves one queue alone; legal: null, soft, peer", c->path.nic->name) : 0;
+		return c->path.nic->completes ? fs_refuse(EINVAL, why, len, "nic=%s serves one queue alone; legal: null, soft, peer", c->path.nic->name) : 0;
 	if (!fs_is(pt, "nic_workers", "auto"))
 		c->workers = (uint32_t)fs_num(pt, "nic_workers");
 	else if (c->path.nic->on_gpu)
@@ -88,7 +76,7 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 	else
 		c->workers = c->queues > 1 && cpus > 4 ? (c->queues < (uint32_t)cpus / 4 ? c->queues : (uint32_t)cpus / 4) : 1;
 	if (c->workers > c->queues)
-		return no(EINVAL, why, len, "nic_workers=%u for %u queues: some would have none; legal: nic_workers=1..%u", c->workers,
+		return fs_refuse(EINVAL, why, len, "nic_workers=%u for %u queues: some would have none; legal: nic_workers=1..%u", c->workers,
 			  c->queues, c->queues);
 	if (!c->path.nic->on_gpu)
 		busy += (int)c->workers;
@@ -103,11 +91,11 @@ static int resolve_signal(const struct point *pt, struct rate_conf *c, char *why
 	uint32_t signal = (uint32_t)fs_num(pt, "signal"), batch = c->path.batch, entries = 1u << c->path.log_n;
 
 	if (signal & (signal - 1))
-		return no(EINVAL, why, len, "signal=%u: a rate's loop counts by shifts; legal: powers of two", signal);
+		return fs_refuse(EINVAL, why, len, "signal=%u: a rate's loop counts by shifts; legal: powers of two", signal);
 	if (signal > batch ? signal % batch : batch % signal)
-		return no(EINVAL, why, len, "signal=%u with batch=%u: legal where one is a multiple of the other", signal, batch);
+		return fs_refuse(EINVAL, why, len, "signal=%u with batch=%u: legal where one is a multiple of the other", signal, batch);
 	if (c->path.nic->completes && c->path.depth < batch + signal - 1)
-		return no(EINVAL, why, len, "depth=%u with batch=%u and signal=%u: a batch would wait for a completion that is never asked for; legal: depth=%u..%u",
+		return fs_refuse(EINVAL, why, len, "depth=%u with batch=%u and signal=%u: a batch would wait for a completion that is never asked for; legal: depth=%u..%u",
 			  c->path.depth, batch, signal, batch + signal - 1, entries);
 	c->log_signal = (uint32_t)__builtin_ctz(signal);
 	/* a slot for each completion under way, and laps of the CQ less than 2^15 messages apart */
@@ -130,10 +118,10 @@ static int resolve_amount(const struct point *pt, struct rate_conf *c, char *why
 	while (c->slots < c->path.depth)
 		c->slots *= 2;
 	if (c->path.size > 4096)
-		return no(EINVAL, why, len, "size=%u: a rate's payload lies on one page; legal: size=0..4096", c->path.size);
+		return fs_refuse(EINVAL, why, len, "size=%u: a rate's payload lies on one page; legal: size=0..4096", c->path.size);
 	bytes = c->slots * c->path.stride * c->queues;
 	if (bytes > SLOTS_BYTES_MAX)
-		return no(EINVAL, why, len, "%u queues of depth=%u with messages of %u B need %llu MiB of payload memory; legal: at most 4096 MiB",
+		return fs_refuse(EINVAL, why, len, "%u queues of depth=%u with messages of %u B need %llu MiB of payload memory; legal: at most 4096 MiB",
 			  c->queues, c->path.depth, c->path.size, (unsigned long long)(bytes >> 20));
 	return 0;
 }
@@ -148,18 +136,18 @@ static int resolve_fault(const struct point *pt, struct rate_conf *c, char *why,
 	case FAULT_DEAD_NIC:
 	case FAULT_ERROR_CQE:
 		if (!c->path.nic->completes)
-			return no(EINVAL, why, len, "fault with nic=null: nobody would see it; legal: fault=none");
+			return fs_refuse(EINVAL, why, len, "fault with nic=null: nobody would see it; legal: fault=none");
 		if (c->fault == FAULT_KEY && !c->path.size)
-			return no(EINVAL, why, len, "fault=key without payload: the WQE has no such field; legal: size=1..");
+			return fs_refuse(EINVAL, why, len, "fault=key without payload: the WQE has no such field; legal: size=1..");
 		return 0;
 	case FAULT_GPU_MEMORY:
 	case FAULT_GPU_STICKY:
 	case FAULT_GPU_LOST:
 		if (!c->path.pinned)
-			return no(EINVAL, why, len, "fault=gpu-* needs a GPU in the point: issuer=gpu or nic=peer");
+			return fs_refuse(EINVAL, why, len, "fault=gpu-* needs a GPU in the point: issuer=gpu or nic=peer");
 		return 0;
 	default:
-		return no(EINVAL, why, len, "this fault of a rate isn't injected; legal: none, key, dead-nic, error-cqe, gpu-memory, gpu-sticky, gpu-lost");
+		return fs_refuse(EINVAL, why, len, "this fault of a rate isn't injected; legal: none, key, dead-nic, error-cqe, gpu-memory, gpu-sticky, gpu-lost");
 	}
 }
 
@@ -169,7 +157,7 @@ int rate_resolve(const struct point *pt, const struct machine *m, struct rate_co
 
 	memset(c, 0, sizeof(*c));
 	if (fs_is(pt, "marks", "rotate"))
-		return no(EINVAL, why, len, "marks=rotate: a rate keeps sums, no marks; legal: all (sums in passes of their own), outer (none)");
+		return fs_refuse(EINVAL, why, len, "marks=rotate: a rate keeps sums, no marks; legal: all (sums in passes of their own), outer (none)");
 	c->spans = fs_is(pt, "marks", "all");
 	if ((rc = resolve_path(pt, m, &c->path, why, len)) || (rc = resolve_agents(pt, c, why, len)) ||
 	    (rc = resolve_workers(pt, c, why, len)) || (rc = resolve_signal(pt, c, why, len)) ||

@@ -89,13 +89,6 @@ static struct row *start_row(struct rows *out, const struct launch *l, const cha
 	return r;
 }
 
-static void row_flag(struct row *r, const char *code, const char *reason)
-{
-	r->status = FS_FLAGGED;
-	snprintf(r->reason_code, sizeof(r->reason_code), "%s", code);
-	snprintf(r->reason, sizeof(r->reason), "%s", reason);
-}
-
 /* A row of readings `to` less the decision, on the CPU's clock. */
 static int span_row(struct rows *out, const struct launch *l, const char *metric, size_t to, double *ns)
 {

@@ -215,19 +215,6 @@ static int traffic_begin(const struct point *pt, void **state)
 	return 0;
 }
 
-static void flag_all(struct rows *out, const char *why)
-{
-	for (size_t i = 0; i < out->n; i++) {
-		struct row *r = &out->row[i];
-
-		if (r->status != FS_OK)
-			continue;
-		r->status = FS_FLAGGED;
-		snprintf(r->reason_code, sizeof(r->reason_code), "load");
-		snprintf(r->reason, sizeof(r->reason), "%s", why);
-	}
-}
-
 /* Its own rate stands beside the victim's rows. */
 static int traffic_row(const struct traffic *l, struct rows *out)
 {
@@ -246,7 +233,8 @@ static int traffic_row(const struct traffic *l, struct rows *out)
 	if (busy < SHARE_MIN * want) {
 		snprintf(why, sizeof(why), "the load was under way %.0f %% of the time, %d %% was asked for: its thread didn't get its CPU",
 			 busy * 100, l->level);
-		flag_all(out, why);
+		for (size_t i = 0; i < out->n; i++)
+			row_flag(&out->row[i], "load", why);
 	}
 	return 0;
 }

@@ -11,7 +11,6 @@
 #include "harness/probe.h"
 #include "stages/suite.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -119,17 +118,6 @@ static const struct mechanism {
 
 /* ---- what a point asks for ---- */
 
-static int no(int code, char *why, size_t len, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-static int no(int code, char *why, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, len, fmt, ap);
-	va_end(ap);
-	return -code;
-}
-
 #define MIB(bytes) ((unsigned long long)(bytes) >> 20)
 
 /* On the host, or for GPU memory on the GPU. */
@@ -139,9 +127,9 @@ static int enough(const struct point *pt, const struct machine *m, const struct 
 	uint64_t room = on_gpu ? m->gpu[r->device].bytes : host_free_bytes(), lock = host_lock_limit();
 
 	if (mechanisms[w].locks && r->bytes > lock)
-		return no(ENODEV, why, len, "bytes=%zu: this process may lock %llu (ulimit -l)", r->bytes, (unsigned long long)lock);
+		return fs_refuse(ENODEV, why, len, "bytes=%zu: this process may lock %llu (ulimit -l)", r->bytes, (unsigned long long)lock);
 	if (room && r->bytes > room)
-		return no(ENODEV, why, len, "bytes=%zu: %llu MiB are %s", r->bytes, MIB(room), on_gpu ? "all that the GPU has" : "free");
+		return fs_refuse(ENODEV, why, len, "bytes=%zu: %llu MiB are %s", r->bytes, MIB(room), on_gpu ? "all that the GPU has" : "free");
 	return 0;
 }
 
@@ -159,17 +147,17 @@ static int reg_resolve(const struct point *pt, const struct machine *m, struct r
 	r->bytes = (size_t)fs_num(pt, "bytes");
 	r->host.page = huge ? PAGE_2M : PAGE_4K;
 	if (k->absent)
-		return no(ENODEV, why, len, "mechanism=%s: %s", word, k->absent);
+		return fs_refuse(ENODEV, why, len, "mechanism=%s: %s", word, k->absent);
 	if (!k->host_pages && !fs_is(pt, "host_page", "auto"))
-		return no(EINVAL, why, len, "host_page=%s: mechanism=%s makes its own pages; legal: host_page=auto", huge ? "2m" : "4k", word);
+		return fs_refuse(EINVAL, why, len, "host_page=%s: mechanism=%s makes its own pages; legal: host_page=auto", huge ? "2m" : "4k", word);
 	if (r->bytes % unit)
-		return no(EINVAL, why, len, "bytes=%zu with mechanism=%s: memory comes in pages of %zu KiB; legal: multiples of %zuK",
+		return fs_refuse(EINVAL, why, len, "bytes=%zu with mechanism=%s: memory comes in pages of %zu KiB; legal: multiples of %zuK",
 			  r->bytes, word, unit >> 10, unit >> 10);
 	if (k->gpu && !m->ngpus)
-		return no(ENODEV, why, len, "mechanism=%s needs a GPU: %s; without one: populate, mlock", word,
+		return fs_refuse(ENODEV, why, len, "mechanism=%s needs a GPU: %s; without one: populate, mlock", word,
 			  m->gpu_reason[0] ? m->gpu_reason : "none found");
 	if (k->gpu && g >= m->ngpus)
-		return no(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
 	if (huge && !host_has_huge(why, len))
 		return -ENODEV;
 	return enough(pt, m, r, why, len);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The probe `tlb`: from a point to what it asks of the machine. */
+#include "harness/err.h"
 #include "harness/machine.h"
 #include "harness/pin.h"
 #include "stages/place/pages.h"
@@ -7,22 +8,10 @@
 #include "stages/translation/tlb.h"
 #include "stages/vars.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { PAGES_LEAST = 4 * RUNG_LEAST };
-
-static int no(int code, char *why, size_t len, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-static int no(int code, char *why, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, len, fmt, ap);
-	va_end(ap);
-	return -code;
-}
 
 static int resolve_owner(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
 {
@@ -31,19 +20,19 @@ static int resolve_owner(const struct point *pt, const struct machine *m, struct
 	c->owner = mem == PW_HOST || g < 0 ? PLACE_HOST : g;
 	if (g < 0)
 		return mem == PW_GPU || mem == PW_PEER ?
-		       no(EINVAL, why, len, "mem=%s with issuer=cpu: a CPU can't reach GPU memory; legal: auto, host",
+		       fs_refuse(EINVAL, why, len, "mem=%s with issuer=cpu: a CPU can't reach GPU memory; legal: auto, host",
 			  mem == PW_GPU ? "gpu" : "peer") : 0;
 	if (!m->ngpus)
-		return no(ENODEV, why, len, "issuer=gpu needs a GPU: %s; without one: issuer=cpu",
+		return fs_refuse(ENODEV, why, len, "issuer=gpu needs a GPU: %s; without one: issuer=cpu",
 			  m->gpu_reason[0] ? m->gpu_reason : "none found");
 	if (g >= m->ngpus)
-		return no(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
 	if (mem != PW_PEER)
 		return 0;
 	for (c->owner = 0; c->owner < m->ngpus; c->owner++)
 		if (c->owner != g && m->gpu[g].peers >> c->owner & 1 && m->gpu[c->owner].peers >> g & 1)
 			return 0;
-	return no(ENODEV, why, len, "mem=peer needs a second GPU that both reach; legal here: auto, host, gpu");
+	return fs_refuse(ENODEV, why, len, "mem=peer needs a second GPU that both reach; legal here: auto, host, gpu");
 }
 
 /* Not more than there is: said before anything is allocated. */
@@ -54,22 +43,22 @@ static int resolve_set(const struct point *pt, const struct machine *m, struct t
 
 	c->bytes = asked ? (uint64_t)fs_num(pt, "set") >> c->page_shift << c->page_shift : 0;
 	if (asked && c->bytes < least)
-		return no(EINVAL, why, len, "set=%lld in pages of %llu KiB: a ladder needs %d; legal: set=%llu..", (long long)fs_num(pt, "set"),
+		return fs_refuse(EINVAL, why, len, "set=%lld in pages of %llu KiB: a ladder needs %d; legal: set=%llu..", (long long)fs_num(pt, "set"),
 			  1ull << c->page_shift >> 10, PAGES_LEAST, (unsigned long long)least);
 	if (c->owner != PLACE_HOST) {
 		room = m->gpu[c->owner].bytes;
 		if (c->bytes > room)
-			return no(ENODEV, why, len, "set=%llu MiB: GPU %d has %llu MiB", MIB(c->bytes), c->owner, MIB(room));
+			return fs_refuse(ENODEV, why, len, "set=%llu MiB: GPU %d has %llu MiB", MIB(c->bytes), c->owner, MIB(room));
 		return 0;
 	}
 	room = host_free_bytes();
 	if (!c->bytes) {
 		c->bytes = room && room / 2 < SET_AUTO_HOST ? room / 2 >> c->page_shift << c->page_shift : SET_AUTO_HOST;
 		if (c->bytes < least)
-			return no(ENODEV, why, len, "%llu MiB of host memory are free: too little for a ladder", MIB(room));
+			return fs_refuse(ENODEV, why, len, "%llu MiB of host memory are free: too little for a ladder", MIB(room));
 	}
 	if (room && c->bytes > room)
-		return no(ENODEV, why, len, "set=%llu MiB: %llu MiB of host memory are free", MIB(c->bytes), MIB(room));
+		return fs_refuse(ENODEV, why, len, "set=%llu MiB: %llu MiB of host memory are free", MIB(c->bytes), MIB(room));
 	return 0;
 }
 
@@ -80,7 +69,7 @@ int tlb_resolve(const struct point *pt, const struct machine *m, struct tlb_conf
 	memset(c, 0, sizeof(*c));
 	c->device = fs_is(pt, "issuer", "gpu") ? (int)fs_num(pt, "gpu") : -1;
 	if (c->device >= 0 && !fs_is(pt, "host_page", "auto") && (fs_is(pt, "mem", "auto") || fs_is(pt, "mem", "gpu") || fs_is(pt, "mem", "peer")))
-		return no(EINVAL, why, len, "host_page=%s: the memory is a GPU's; legal: host_page=auto, or mem=host", huge ? "2m" : "4k");
+		return fs_refuse(EINVAL, why, len, "host_page=%s: the memory is a GPU's; legal: host_page=auto, or mem=host", huge ? "2m" : "4k");
 	if ((rc = resolve_owner(pt, m, c, why, len)))
 		return rc;
 	c->line_shift = c->device >= 0 ? 7 : 6; /* a line of an H200's L2, of a CPU's caches */
@@ -93,5 +82,5 @@ int tlb_resolve(const struct point *pt, const struct machine *m, struct tlb_conf
 		 pin_cpu_near(c->device >= 0 ? m->gpu[c->device].pci : "", 0, NULL);
 	while (k < n && pin_cpu(k) != c->cpu)
 		k++;
-	return k < n ? 0 : no(ENODEV, why, len, "cpu=%d: this process may not run there", c->cpu);
+	return k < n ? 0 : fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", c->cpu);
 }
