@@ -8,7 +8,6 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "harness/probe.h"
-#include "harness/service.h"
 #include "stages/handoff/rate_parts.h"
 #include "stages/suite.h"
 #include <errno.h>
@@ -20,7 +19,6 @@ enum { PASSES = 7 };
 static const char with_spans[PASSES] = { 0, 1, 0, 1, 0, 0, 0 };
 #define WAIT_NS 2000000000ull   /* of any one wait of an agent */
 #define START_S 20.0            /* for a NIC to become ready, or to stop */
-#define PASS_S 100.0            /* for the agents of a pass */
 #define EXPLAINED 0.15          /* how far spans may be from the rate that they explain */
 #define BUSY 0.9                /* from here on the NIC's workers are the limit */
 #define TOGETHER 0.8            /* the part of a pass that the mean agent has to work in */
@@ -38,90 +36,6 @@ struct rate_got {
 	double together;              /* the least of all passes */
 	uint64_t messages, stale, wrong;
 };
-
-/* ---- agents on CPUs ---- */
-
-/* A CPU has no fences to choose from: orders differ in which of their stores release. */
-#define CPU_ORDERS(X) FS_RATE_FORMS(X, NONE) FS_RATE_FORMS(X, SYS_FENCE) FS_RATE_FORMS(X, SYS_FENCE_RECORD)
-
-static int cpu_order(int ord)
-{
-	return ord == ORD_NONE ? ORD_NONE : ord == ORD_GPU_FENCE || ord == ORD_SYS_FENCE ? ORD_SYS_FENCE : ORD_SYS_FENCE_RECORD;
-}
-
-typedef void rate_fn(const struct rate_args *a, struct rate_agent *g);
-#define ALONE ((struct coop){ 0, 1 })
-#define X(o, f) \
-	static void rate_##o##_##f##_00(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_INLINE, 0); } \
-	static void rate_##o##_##f##_01(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_INLINE, 1); } \
-	static void rate_##o##_##f##_10(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_WRITE, 0); } \
-	static void rate_##o##_##f##_11(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_WRITE, 1); }
-CPU_ORDERS(X)
-#undef X
-static rate_fn *const loops[ORDERINGS * SHARE_FORMS][2][2] = {
-#define X(o, f) [ORD_##o * SHARE_FORMS + FORM_##f] = { \
-	{ rate_##o##_##f##_00, rate_##o##_##f##_01 }, { rate_##o##_##f##_10, rate_##o##_##f##_11 } },
-	CPU_ORDERS(X)
-#undef X
-};
-
-struct rate_thread {
-	const struct rate_args *a;
-	struct rate_agent g;
-	rate_fn *loop;
-	struct service *service;
-};
-
-static void rate_serve(struct service *s, void *arg)
-{
-	struct rate_thread *t = arg;
-
-	(void)s;
-	t->loop(t->a, &t->g);
-}
-
-/* Agent i's CPU: the issuer's for the first, then those that the NIC's workers leave, as
- * long as there are some. */
-static int agent_cpu(const struct rate_conf *c, int i)
-{
-	int n = pin_cpus(), k = 0;
-
-	if (!i)
-		return c->path.cpu;
-	for (int round = 0; round < 2 * n; round++) {
-		int cpu = pin_cpu(round % n);
-
-		if (cpu == c->path.cpu || (c->workers && cpu == c->path.nic_cpu))
-			continue;
-		if (++k == i)
-			return cpu;
-	}
-	return pin_cpu(i % n);
-}
-
-static int cpu_agents(const struct rate_conf *c, const struct rate_args *a, int spans)
-{
-	struct rate_thread *t = calloc(c->agents, sizeof(*t));
-	rate_fn *loop = loops[cpu_order(c->path.choice.ord) * SHARE_FORMS + c->form][c->path.choice.kind == POST_WRITE][spans];
-	int rc = 0, rc2;
-
-	if (!t)
-		return fs_fail(ENOMEM, "no memory for agents");
-	for (uint32_t i = 0; !rc && i < c->agents; i++) {
-		t[i].a = a;
-		t[i].loop = loop;
-		rate_begin(a, &t[i].g, i, c->form == FORM_BLOCK ? i / c->threads : i % c->queues);
-		rc = service_start(&t[i].service, "posting thread", agent_cpu(c, (int)i), rate_serve, &t[i], START_S);
-	}
-	if (rc) /* those that run would wait for the others */
-		st64(a->failed, 1);
-	for (uint32_t i = 0; i < c->agents; i++)
-		if (t[i].service && (rc2 = service_stop(t[i].service, PASS_S)))
-			rc = rc2;
-	if (rc != -EBUSY)
-		free(t);
-	return rc;
-}
 
 /* ---- a pass ---- */
 
@@ -209,8 +123,8 @@ static int run_pass(struct rate_mem *m, const struct rate_conf *c, struct rate_g
 	if ((rc = rate_mem_reset(m, c)) || (dev >= 0 && (rc = rate_gpu_load(ord, c->form, kind, spans, dev))) ||
 	    (rc = start_nic(m, c, &nic)))
 		return rc;
-	rc = dev >= 0 ? rate_gpu_run(&a, ord, c->form, kind, spans, c->blocks, c->threads, beside, dev, PASS_S) :
-			cpu_agents(c, &a, spans);
+	rc = dev >= 0 ? rate_gpu_run(&a, ord, c->form, kind, spans, c->blocks, c->threads, beside, dev, RATE_PASS_S) :
+			rate_cpu_run(c, &a, spans);
 	if (nic)
 		rc2 = c->path.nic->stop_many(nic, g->nic);
 	if (rc == -EBUSY || rc2)
@@ -486,7 +400,7 @@ static int rate_check(const struct point *pt, const struct machine *m, char *why
 static double rate_patience(const struct point *pt)
 {
 	(void)pt;
-	return PASSES * (PASS_S + 2 * START_S);
+	return PASSES * (RATE_PASS_S + 2 * START_S);
 }
 
 const struct probe probe_rate = {

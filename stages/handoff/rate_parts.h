@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the probe `rate`: what a point asks for (rate_conf.c), the memory of
- * its queues and what has to stand in it at the end (rate_mem.c), and passes and rows
- * (rate.c).
+ * its queues and what has to stand in it at the end (rate_mem.c), agents on CPUs
+ * (rate_cpu.c), and passes and rows (rate.c).
  */
 #ifndef FS_RATE_PARTS_H
 #define FS_RATE_PARTS_H
@@ -11,6 +11,7 @@
 #include "stages/path.h"
 
 enum { RATE_AGENTS_MAX = 16384 };
+#define RATE_PASS_S 100.0       /* for the agents of a pass */
 
 /* A point, resolved. */
 struct rate_conf {
@@ -50,5 +51,8 @@ void rate_wide_fill(const struct rate_mem *m, const struct rate_conf *c, struct 
 /* After a pass: how many payload words of the target (with nic=null words of the rings)
  * are not what the last messages of each queue put there. < 0: -errno. */
 int64_t rate_wrong(const struct rate_mem *m, const struct rate_conf *c);
+
+/* One pass of CPU agents: a thread each, until all have ended. -EBUSY: one would not. */
+int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans);
 
 #endif
