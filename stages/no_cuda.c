@@ -21,6 +21,7 @@
 #include "stages/nic/nic.h"
 #include "stages/place/pages.h"
 #include "stages/place/place.h"
+#include "stages/place/seat.h"
 #include "stages/translation/chase.h"
 #include "stages/translation/register.h"
 #include <errno.h>
@@ -45,6 +46,11 @@ int cuda_use(int a, int b) { (void)a; (void)b; return absent(); }
 int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
 {
 	(void)b; (void)place; (void)bytes; (void)align; (void)pinned;
+	return absent();
+}
+int seats_take(int issuer_gpu, int nic_gpu, int sm, int nic_sm, struct seat_map *map)
+{
+	(void)issuer_gpu; (void)nic_gpu; (void)sm; (void)nic_sm; (void)map;
 	return absent();
 }
 void cuda_free(struct buf *b) { (void)b; }

@@ -396,7 +396,7 @@ static int path_run(const struct point *pt, struct rows *out)
 		return rc;
 	cuda_inject(c.fault == FAULT_GPU_MEMORY ? INJECT_MEMORY : c.fault == FAULT_GPU_STICKY ? INJECT_STICKY :
 		    c.fault == FAULT_GPU_LOST ? INJECT_LOST : INJECT_NONE);
-	if (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu)))
+	if ((rc = path_use(&c, out)))
 		return rc;
 	rc = path_mem_init(&r.mem, &c);
 	if (!rc)

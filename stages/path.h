@@ -41,6 +41,7 @@ struct path_conf {
 	int32_t plant[2];
 	uint32_t plant_ns[2];
 	int cpu, nic_cpu;
+	int sm, nic_sm;                   /* as seats_resolve() gives them */
 	int gettime;                      /* CPU agents stamp with clock_gettime */
 	const char *order_class;          /* guaranteed, relied-on, unsafe */
 };
@@ -48,6 +49,8 @@ struct path_conf {
 /* -EINVAL or -ENODEV with words in `why`. */
 int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
 		 char *why, size_t len);
+/* In the child: opens the point's GPUs, if it has any, and settles who runs on which SM. */
+int path_use(const struct path_conf *c, struct rows *out);
 /* The random pause between two messages, in the issuer's ticks. */
 uint32_t path_gap_ticks(const struct path_conf *c);
 extern const char *const path_reads[]; /* the variables that it reads */

@@ -6,6 +6,7 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "stages/path.h"
+#include "stages/place/seat.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -401,10 +402,23 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	/* what is wrong anywhere is said before what is missing here */
 	if ((rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
 	    (rc = resolve_lines(pt, c, why, len)) || (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
-	    (rc = resolve_cpus(pt, m, c, why, len)))
+	    (rc = resolve_cpus(pt, m, c, why, len)) ||
+	    (rc = seats_resolve(pt, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
 		return rc;
 	c->order_class = order_class_of(c);
 	return 0;
+}
+
+int path_use(const struct path_conf *c, struct rows *out)
+{
+	struct seat_map map;
+	int rc = c->pinned ? cuda_use(c->issuer_gpu, c->nic_gpu) : 0;
+
+	if (rc || !c->pinned)
+		return rc;
+	if (!(rc = seats_take(c->issuer_gpu, c->nic_gpu, c->sm, c->nic_sm, &map)))
+		seats_found(out, &map);
+	return rc;
 }
 
 /* Many periods of the NIC's poll, so that its phase is even: a GPU polls every
@@ -419,5 +433,5 @@ const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
 	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"segment", "page", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
-	"untold", "cpu", "nic_cpu", NULL
+	"untold", "cpu", "nic_cpu", "sm", "nic_sm", NULL
 };

@@ -171,7 +171,7 @@ static int atomic_run(const struct point *pt, struct rows *out)
 
 	if (rc)
 		return fs_fail(-rc, "%s", why);
-	rc = where_use(&c.at);
+	rc = where_use(&c.at, out);
 	return rc ? rc : atomic_measure(&c, out);
 }
 

@@ -305,7 +305,7 @@ static int bw_run(const struct point *pt, struct rows *out)
 
 	if (rc)
 		return fs_fail(-rc, "%s", why);
-	if ((rc = where_use(&c.at)))
+	if ((rc = where_use(&c.at, out)))
 		return rc;
 	memset(&a, 0, sizeof(a));
 	memset(&m, 0, sizeof(m));

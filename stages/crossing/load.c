@@ -45,6 +45,7 @@ static int load_resolve(const struct point *pt, const struct machine *m, struct 
 		return fs_refuse(EINVAL, why, len, "messages=%llu and warmup=%llu: loads over a link would take minutes; legal: at most %.0f in all",
 			      (unsigned long long)loads, (unsigned long long)c->warmup, PATIENCE_S * 1e9 / 2 / SLOW_NS);
 	rc = where_resolve(pt, m, &c->at, why, len);
+	rc = rc ? rc : where_seats(pt, &c->at, -1, why, len);
 	return rc ? rc : where_fits(m, c->at.mem, c->bytes, "set", why, len);
 }
 
@@ -133,7 +134,7 @@ static int load_run(const struct point *pt, struct rows *out)
 
 	if (rc)
 		return fs_fail(-rc, "%s", why);
-	if ((rc = where_use(&c.at)))
+	if ((rc = where_use(&c.at, out)))
 		return rc;
 	if (!(next = malloc((size_t)c.lines * sizeof(*next))))
 		return fs_fail(ENOMEM, "no memory for a chain");
@@ -151,7 +152,7 @@ static double load_patience(const struct point *pt)
 }
 
 static const char *const load_reads[] = {
-	"issuer", "gpu", "nic_gpu", "mem", "numa", "set", "stride", "fault", "messages", "warmup", "cpu", NULL
+	"issuer", "gpu", "nic_gpu", "mem", "numa", "set", "stride", "fault", "messages", "warmup", "cpu", "sm", NULL
 };
 
 const struct probe probe_load = {

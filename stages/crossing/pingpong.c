@@ -232,7 +232,7 @@ static int pp_run(const struct point *pt, struct rows *out)
 		return fs_fail(-rc, "%s", why);
 	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
 	c.order_class = "-";
-	if ((rc = pin_self(c.cpu)) || (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu))))
+	if ((rc = pin_self(c.cpu)) || (rc = path_use(&c, out)))
 		return rc;
 	memset(&g, 0, sizeof(g));
 	g.total = malloc(c.messages * sizeof(double));
@@ -263,7 +263,7 @@ static double pp_patience(const struct point *pt)
 
 static const char *const pp_reads[] = {
 	"metric", "nic", "issuer", "gpu", "nic_gpu", "db_mem", "cq_mem", "depth", "batch", "entries",
-	"lines", "messages", "warmup", "cpu", "nic_cpu", NULL
+	"lines", "messages", "warmup", "cpu", "nic_cpu", "sm", "nic_sm", NULL
 };
 
 const struct probe probe_pingpong = {

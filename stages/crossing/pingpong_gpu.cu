@@ -5,17 +5,19 @@ extern "C" {
 #include "stages/crossing/pingpong.h"
 #include "stages/place/gpu.h"
 }
+#include "stages/place/seat.cuh"
 #include <errno.h>
 
 enum { IDLE_POLLS = 64 }; /* of lines, between two looks at the stop word */
 
 template <int RATE>
-__global__ void __launch_bounds__(32) respond_kernel(const __grid_constant__ struct pingpong p, const uint32_t *stop, uint32_t *ready)
+__global__ void __launch_bounds__(32) respond_kernel(const __grid_constant__ struct pingpong p, const uint32_t *stop, uint32_t *ready,
+						     const struct seat seat)
 {
 	struct responder r = { 0, 0, 0, { 0, 0 } };
 	uint32_t idle = 0, smid;
 
-	if (threadIdx.x)
+	if (!seat_taken(seat) || threadIdx.x)
 		return;
 	r.begin = clock_pair_read(0);
 	st32_release_sys(ready, 1);
@@ -39,11 +41,11 @@ __global__ void __launch_bounds__(32) respond_kernel(const __grid_constant__ str
 }
 
 template <int RATE>
-__global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struct pingpong p)
+__global__ void __launch_bounds__(32) issue_kernel(const __grid_constant__ struct pingpong p, const struct seat seat)
 {
 	uint32_t smid;
 
-	if (threadIdx.x)
+	if (!seat_taken(seat) || threadIdx.x)
 		return;
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 	p.out->smid = smid;
@@ -67,10 +69,11 @@ extern "C" int pingpong_gpu_respond(const struct pingpong *p, int rate, int devi
 	/* the other side's kernel too, should it be this device's */
 	if ((rc = gpu_load(g, rate ? (const void *)issue_kernel<1> : (const void *)issue_kernel<0>, "the ping-pong's kernel")))
 		return rc;
-	void *args[] = { &copy, &g->stop, &g->ready };
+	struct seat seat = gpu_nic_seat(g);
+	void *args[] = { &copy, &g->stop, &g->ready, &seat };
 
-	rc = gpu_launch(g, rate ? (const void *)respond_kernel<1> : (const void *)respond_kernel<0>, 32, args, 0, g->nic_stream,
-			"the responder's kernel");
+	rc = gpu_launch_seat(g, rate ? (const void *)respond_kernel<1> : (const void *)respond_kernel<0>, 32, args, 0, g->nic_stream,
+			     &seat, "the responder's kernel");
 	*run = (struct pingpong_gpu *)g;
 	return rc ? rc : gpu_resident_ready(g, patience_s, "the responder's kernel");
 }
@@ -84,12 +87,15 @@ extern "C" int pingpong_gpu_issue(const struct pingpong *p, int rate, int device
 {
 	struct gpu *g = gpu_of(device);
 	struct pingpong copy = *p;
-	void *args[] = { &copy };
 	int rc;
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, rate ? (const void *)issue_kernel<1> : (const void *)issue_kernel<0>, 32, args, 0, g->issue_stream,
-			"the ping-pong's kernel");
-	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the ping-pong's kernel");
+	struct seat seat = gpu_issue_seat(g);
+	void *args[] = { &copy, &seat };
+
+	rc = gpu_launch_seat(g, rate ? (const void *)issue_kernel<1> : (const void *)issue_kernel<0>, 32, args, 0, g->issue_stream,
+			     &seat, "the ping-pong's kernel");
+	rc = rc ? rc : gpu_wait(g->issue_stream, patience_s, "the ping-pong's kernel");
+	return rc ? rc : gpu_seated(&seat, "the ping-pong's kernel");
 }

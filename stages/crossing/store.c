@@ -60,7 +60,8 @@ static int store_resolve(const struct point *pt, const struct machine *m, struct
 	if (c->nic->completes ? c->trips > TRIPS_MAX : c->stores > STORES_MAX)
 		return fs_refuse(EINVAL, why, len, "messages=%llu: legal: 1..%d with nic=%s", (unsigned long long)c->trips,
 			      c->nic->completes ? TRIPS_MAX : STORES_MAX, c->nic->name);
-	if ((rc = store_places(pt, m, c, why, len)) || (rc = where_host(pt, m, c->at.mem == PLACE_HOST, &c->at, why, len)))
+	if ((rc = store_places(pt, m, c, why, len)) || (rc = where_host(pt, m, c->at.mem == PLACE_HOST, &c->at, why, len)) ||
+	    (rc = where_seats(pt, &c->at, c->nic->on_gpu ? c->at.far_gpu : -1, why, len)))
 		return rc;
 	if (!c->nic->completes || c->nic->on_gpu)
 		return 0;
@@ -191,7 +192,7 @@ static int store_run(const struct point *pt, struct rows *out)
 
 	if (rc)
 		return fs_fail(-rc, "%s", why);
-	if ((rc = where_use(&c.at)))
+	if ((rc = where_use(&c.at, out)))
 		return rc;
 	rc = store_init(&m, &c, &a);
 	if (!rc) {
@@ -213,7 +214,7 @@ static double store_patience(const struct point *pt)
 }
 
 static const char *const store_reads[] = {
-	"nic", "issuer", "gpu", "nic_gpu", "mem", "numa", "store_fence", "fault", "messages", "warmup", "cpu", "nic_cpu", NULL
+	"nic", "issuer", "gpu", "nic_gpu", "mem", "numa", "store_fence", "fault", "messages", "warmup", "cpu", "nic_cpu", "sm", "nic_sm", NULL
 };
 
 const struct probe probe_store = {

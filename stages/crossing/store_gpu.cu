@@ -5,12 +5,13 @@ extern "C" {
 #include "stages/crossing/store.h"
 #include "stages/place/gpu.h"
 }
+#include "stages/place/seat.cuh"
 #include <errno.h>
 
 template <int FENCE>
-__global__ void __launch_bounds__(32) post_kernel(const __grid_constant__ struct store_args a)
+__global__ void __launch_bounds__(32) post_kernel(const __grid_constant__ struct store_args a, const struct seat seat)
 {
-	if (!threadIdx.x)
+	if (seat_taken(seat) && !threadIdx.x)
 		store_posted(&a, FENCE);
 }
 
@@ -21,18 +22,18 @@ static const void *const post_kernels[AFTERS] = {
 };
 static_assert(AFTER_NONE == 0 && AFTER_SC_SYS == AFTERS - 1, "in the order of the words");
 
-__global__ void __launch_bounds__(32) ask_kernel(const __grid_constant__ struct store_args a)
+__global__ void __launch_bounds__(32) ask_kernel(const __grid_constant__ struct store_args a, const struct seat seat)
 {
-	if (!threadIdx.x)
+	if (seat_taken(seat) && !threadIdx.x)
 		store_ask(&a);
 }
 
 __global__ void __launch_bounds__(32) answer_kernel(const __grid_constant__ struct store_args a, const uint32_t *stop,
-						    uint32_t *ready)
+						    uint32_t *ready, const struct seat seat)
 {
 	struct answerer r = { 0, 0, 0, { 0, 0 } };
 
-	if (threadIdx.x)
+	if (!seat_taken(seat) || threadIdx.x)
 		return;
 	r.begin = clock_pair_read(0);
 	st32_release_sys(ready, 1);
@@ -41,18 +42,21 @@ __global__ void __launch_bounds__(32) answer_kernel(const __grid_constant__ stru
 	store_answered(&a, &r);
 }
 
-/* One kernel with `a` alone as argument, to its end. */
+/* One kernel with `a` and its seat as arguments, to its end. */
 static int run(const struct store_args *a, const void *fn, int device, double patience_s, const char *what)
 {
 	struct gpu *g = gpu_of(device);
 	struct store_args copy = *a;
-	void *args[] = { &copy };
 	int rc;
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, fn, 32, args, 0, g->issue_stream, what);
-	return rc ? rc : gpu_wait(g->issue_stream, patience_s, what);
+	struct seat seat = gpu_issue_seat(g);
+	void *args[] = { &copy, &seat };
+
+	rc = gpu_launch_seat(g, fn, 32, args, 0, g->issue_stream, &seat, what);
+	rc = rc ? rc : gpu_wait(g->issue_stream, patience_s, what);
+	return rc ? rc : gpu_seated(&seat, what);
 }
 
 extern "C" int store_gpu_post(const struct store_args *a, int fence, int device, double patience_s)
@@ -76,9 +80,10 @@ extern "C" int store_gpu_answer(const struct store_args *a, int device, double p
 	/* the other side's kernel too, should it be this device's */
 	if ((rc = gpu_resident_prepare(g)) || (rc = gpu_load(g, (const void *)ask_kernel, "the kernel of answered stores")))
 		return rc;
-	void *args[] = { &copy, &g->stop, &g->ready };
+	struct seat seat = gpu_nic_seat(g);
+	void *args[] = { &copy, &g->stop, &g->ready, &seat };
 
-	rc = gpu_launch(g, (const void *)answer_kernel, 32, args, 0, g->nic_stream, "the answering kernel");
+	rc = gpu_launch_seat(g, (const void *)answer_kernel, 32, args, 0, g->nic_stream, &seat, "the answering kernel");
 	return rc ? rc : gpu_resident_ready(g, patience_s, "the answering kernel");
 }
 

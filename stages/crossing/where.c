@@ -5,6 +5,7 @@
 #include "harness/numa.h"
 #include "harness/pin.h"
 #include "stages/path.h"
+#include "stages/place/seat.h"
 #include "stages/suite.h"
 #include <errno.h>
 #include <stdio.h>
@@ -125,13 +126,23 @@ int where_resolve(const struct point *pt, const struct machine *m, struct where 
 	return rc ? rc : where_host(pt, m, w->mem == PLACE_HOST, w, why, len);
 }
 
-int where_use(struct where *w)
+int where_seats(const struct point *pt, struct where *w, int nic_gpu, char *why, size_t len)
 {
+	w->seated = 1;
+	w->nic_on = nic_gpu;
+	return seats_resolve(pt, w->issuer_gpu, nic_gpu, &w->sm, &w->nic_sm, why, len);
+}
+
+int where_use(struct where *w, struct rows *out)
+{
+	struct seat_map map;
 	int rc = pin_self(w->cpu);
 
 	w->gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
 	if (!rc && w->pinned)
 		rc = cuda_use(w->issuer_gpu, w->far_gpu);
+	if (!rc && w->pinned && w->seated && !(rc = seats_take(w->issuer_gpu, w->nic_on, w->sm, w->nic_sm, &map)))
+		seats_found(out, &map);
 	place_plant(w->fault == FAULT_WRONG_PLACE);
 	return rc;
 }

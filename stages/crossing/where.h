@@ -20,6 +20,9 @@ struct where {
 	int pinned;          /* a GPU takes part */
 	int node;            /* of host memory; -1: near the issuer */
 	int cpu;             /* the issuer's, or of who launches it */
+	int nic_on;          /* the GPU of nic=peer, -1: not */
+	int seated;          /* the probe's agents are of one block each, and these are their SMs: */
+	int sm, nic_sm;      /* as seats_resolve() gives them */
 	int gettime;         /* CPU agents stamp with clock_gettime */
 	int fault;
 };
@@ -39,8 +42,11 @@ int where_fits(const struct machine *m, int place, uint64_t bytes, const char *w
 /* The whole of it for a probe that reads issuer, gpu, nic_gpu, mem, numa, cpu and fault. */
 int where_resolve(const struct point *pt, const struct machine *m, struct where *w, char *why, size_t len);
 
-/* In the child: pins, opens devices, arms the fault. */
-int where_use(struct where *w);
+/* sm and nic_sm, for a probe whose agents have seats; `nic_gpu`: -1 if the NIC's part is no GPU's. */
+int where_seats(const struct point *pt, struct where *w, int nic_gpu, char *why, size_t len);
+
+/* In the child: pins, opens devices, settles the seats, arms the fault. */
+int where_use(struct where *w, struct rows *out);
 /* The memory under test: placed, and asserted. */
 int where_alloc(struct buf *b, const struct where *w, int place, uint64_t bytes);
 /* What run.json says of it. */

@@ -148,7 +148,7 @@ static int fence_run(const struct point *pt, struct rows *out)
 	if (rc)
 		return fs_fail(-rc, "%s", why);
 	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
-	if ((rc = pin_self(c.cpu)) || (c.pinned && (rc = cuda_use(c.issuer_gpu, -1))))
+	if ((rc = pin_self(c.cpu)) || (rc = path_use(&c, out)))
 		return rc;
 	rc = fence_measure(pt, &m, &c, out);
 	if (rc == -EBUSY) /* the kernel still runs */
@@ -166,7 +166,7 @@ static double fence_patience(const struct point *pt)
 }
 
 static const char *const fence_reads[] = {
-	"issuer", "gpu", "fence", "outstanding", "queue_mem", "messages", "warmup", "cpu", NULL
+	"issuer", "gpu", "fence", "outstanding", "queue_mem", "messages", "warmup", "cpu", "sm", NULL
 };
 
 const struct probe probe_fence = {

@@ -5,12 +5,13 @@ extern "C" {
 #include "stages/issue/fence.h"
 #include "stages/place/gpu.h"
 }
+#include "stages/place/seat.cuh"
 #include <errno.h>
 
 template <int FENCE>
-__global__ void __launch_bounds__(32) fence_kernel(const __grid_constant__ struct fence_args a)
+__global__ void __launch_bounds__(32) fence_kernel(const __grid_constant__ struct fence_args a, const struct seat seat)
 {
-	if (!threadIdx.x)
+	if (seat_taken(seat) && !threadIdx.x)
 		fence_loop(&a, FENCE);
 }
 
@@ -31,11 +32,14 @@ extern "C" int fence_gpu_run(const struct fence_args *a, int fence, int device, 
 	const void *kernel = kernel_of(fence);
 	struct gpu *g = gpu_of(device);
 	struct fence_args copy = *a;
-	void *args[] = { &copy };
 	int rc;
 
 	if (!g || !kernel)
 		return fs_fail(ENODEV, g ? "a GPU has no such fence" : "gpu %d is not in use", device);
-	rc = gpu_launch(g, kernel, 32, args, 0, g->issue_stream, "the fence's kernel");
-	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the fence's kernel");
+	struct seat seat = gpu_issue_seat(g);
+	void *args[] = { &copy, &seat };
+
+	rc = gpu_launch_seat(g, kernel, 32, args, 0, g->issue_stream, &seat, "the fence's kernel");
+	rc = rc ? rc : gpu_wait(g->issue_stream, patience_s, "the fence's kernel");
+	return rc ? rc : gpu_seated(&seat, "the fence's kernel");
 }

@@ -123,7 +123,7 @@ static int floor_run(const struct point *pt, struct rows *out)
 	if (rc)
 		return fs_fail(-rc, "%s", why);
 	c.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
-	if ((rc = pin_self(c.cpu)) || (c.pinned && (rc = cuda_use(c.issuer_gpu, -1))))
+	if ((rc = pin_self(c.cpu)) || (rc = path_use(&c, out)))
 		return rc;
 	rc = floor_measure(&m, &c, out);
 	place_free(&m.samples);
@@ -139,7 +139,7 @@ static double floor_patience(const struct point *pt)
 }
 
 static const char *const floor_reads[] = {
-	"issuer", "gpu", "size", "ordering", "doorbell", "entries", "queue_mem", "db_mem", "messages", "warmup", "cpu", NULL
+	"issuer", "gpu", "size", "ordering", "doorbell", "entries", "queue_mem", "db_mem", "messages", "warmup", "cpu", "sm", NULL
 };
 
 const struct probe probe_floor = {

@@ -5,12 +5,13 @@ extern "C" {
 #include "stages/issue/floor.h"
 #include "stages/place/gpu.h"
 }
+#include "stages/place/seat.cuh"
 #include <errno.h>
 
 template <int ORD, int MODE>
-__global__ void __launch_bounds__(32) floor_kernel(const __grid_constant__ struct floor_args a)
+__global__ void __launch_bounds__(32) floor_kernel(const __grid_constant__ struct floor_args a, const struct seat seat)
 {
-	if (!threadIdx.x)
+	if (seat_taken(seat) && !threadIdx.x)
 		floor_loop(&a, ORD, MODE);
 }
 
@@ -28,11 +29,14 @@ extern "C" int floor_gpu_run(const struct floor_args *a, int ord, int mode, int 
 {
 	struct gpu *g = gpu_of(device);
 	struct floor_args copy = *a;
-	void *args[] = { &copy };
 	int rc;
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, kernels[ord * DOORBELL_MODES + mode], 32, args, 0, g->issue_stream, "the floor's kernel");
-	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the floor's kernel");
+	struct seat seat = gpu_issue_seat(g);
+	void *args[] = { &copy, &seat };
+
+	rc = gpu_launch_seat(g, kernels[ord * DOORBELL_MODES + mode], 32, args, 0, g->issue_stream, &seat, "the floor's kernel");
+	rc = rc ? rc : gpu_wait(g->issue_stream, patience_s, "the floor's kernel");
+	return rc ? rc : gpu_seated(&seat, "the floor's kernel");
 }

@@ -9,6 +9,7 @@ extern "C" {
 #include "stages/issuer/issuer.h"
 #include "stages/place/gpu.h"
 }
+#include "stages/place/seat.cuh"
 #include <errno.h>
 
 static __shared__ struct issuer issuer;
@@ -46,14 +47,18 @@ __device__ __forceinline__ void issue_block(const struct issue_args &a, const in
 }
 
 template <int ORD, int MODE, int KIND, int INSTR, int CQ>
-__global__ void __launch_bounds__(AGENT_THREADS, 1) issue_kernel(const __grid_constant__ struct issue_args a)
+__global__ void __launch_bounds__(AGENT_THREADS, 1) issue_kernel(const __grid_constant__ struct issue_args a, const struct seat seat)
 {
+	if (!seat_taken(seat))
+		return;
 	issue_block<KIND, CQ, INSTR>(a, ORD, MODE);
 }
 
 template <int KIND, int CQ>
-__global__ void __launch_bounds__(AGENT_THREADS, 1) flex_kernel(const __grid_constant__ struct issue_args a)
+__global__ void __launch_bounds__(AGENT_THREADS, 1) flex_kernel(const __grid_constant__ struct issue_args a, const struct seat seat)
 {
+	if (!seat_taken(seat))
+		return;
 	issue_block<KIND, CQ, FLEX>(a, a.ord, a.mode);
 }
 
@@ -118,15 +123,17 @@ extern "C" int issuer_gpu_load(struct issue_choice c, int device)
 extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
 {
 	struct gpu *g = gpu_of(device);
-	void *args[] = { (void *)a };
 	size_t shared = a->record ? (size_t)a->sink.block * SINK_SLOTS * 8 : 0;
 	int rc;
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = gpu_launch(g, kernel_of(c), AGENT_THREADS, args, shared,
-			 g->issue_stream, "the issuer's kernel");
-	return rc ? rc : gpu_wait(g->issue_stream, patience_s, "the issuer's kernel");
+	struct seat seat = gpu_issue_seat(g);
+	void *args[] = { (void *)a, &seat };
+
+	rc = gpu_launch_seat(g, kernel_of(c), AGENT_THREADS, args, shared, g->issue_stream, &seat, "the issuer's kernel");
+	rc = rc ? rc : gpu_wait(g->issue_stream, patience_s, "the issuer's kernel");
+	return rc ? rc : gpu_seated(&seat, "the issuer's kernel");
 }
 
 extern "C" int gpu_trap(struct gpu *g)

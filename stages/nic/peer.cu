@@ -10,6 +10,7 @@ extern "C" {
 #include "stages/place/gpu.h"
 #include "stages/place/place.h"
 }
+#include "stages/place/seat.cuh"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -28,12 +29,15 @@ static __shared__ struct {
 
 template <int USUAL_, int INSTR>
 __global__ void __launch_bounds__(AGENT_THREADS, 1)
-nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, uint32_t *ready, struct engine_status *st)
+nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, uint32_t *ready, struct engine_status *st,
+	   const struct seat seat)
 {
 	extern __shared__ uint64_t stage[];
 	struct coop c = { (int)threadIdx.x - 32, 32 };
 	uint32_t smid;
 
+	if (!seat_taken(seat))
+		return;
 	if (c.lane >= 0) {
 		for (;;) {
 			agent_meet();
@@ -106,10 +110,11 @@ static int peer_start(const struct nic_pass *p, struct nic_run **run)
 		rc = gpu_resident_prepare(r->g);
 	if (!rc) {
 		st = (struct engine_status *)r->status.p;
-		void *args[] = { &a, &r->g->stop, &r->g->ready, &st };
+		struct seat seat = gpu_nic_seat(r->g);
+		void *args[] = { &a, &r->g->stop, &r->g->ready, &st, &seat };
 
-		rc = gpu_launch(r->g, kernels[p->usual][p->instr], AGENT_THREADS, args,
-				shared, r->g->nic_stream, "the NIC's kernel");
+		rc = gpu_launch_seat(r->g, kernels[p->usual][p->instr], AGENT_THREADS, args,
+				     shared, r->g->nic_stream, &seat, "the NIC's kernel");
 	}
 	if (!rc)
 		rc = gpu_resident_ready(r->g, p->start_s, "the NIC's kernel");

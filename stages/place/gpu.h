@@ -17,6 +17,17 @@ struct gpu {
 	uint32_t *stop;    /* device memory; 1: finish and return */
 	uint32_t *ready;   /* pinned host memory; the kernel stores 1 */
 	uint32_t *one;     /* pinned host memory, holds 1 */
+	uint32_t *claims;  /* device memory: the issuer's and the NIC's last tickets */
+	uint32_t *taken;   /* pinned host memory: the same, when a block has its seat */
+	uint32_t ticket;
+	int issue_sm, nic_sm; /* SMs of one-block agents; -1: any (seats_take()) */
+};
+
+/* A launch's claim to an SM, the last parameter of a kernel that has a seat (seat.cuh). */
+struct seat {
+	int32_t sm;        /* -1: any */
+	uint32_t ticket;
+	uint32_t *claim, *taken;
 };
 
 /* NULL when cuda_use() was not called for it. Makes it the current device. */
@@ -32,6 +43,15 @@ int gpu_load(struct gpu *g, const void *fn, const char *what);
 /* Launches fn<<<1, threads, shared>>>(args...) on a stream of g, after checking that
  * a block of it fits beside what is resident. */
 int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream, const char *what);
+/* The same on the SM of a seat: blocks enough that one of them comes there. The kernel's
+ * head is seat_taken(), and `args` ends with the seat. */
+int gpu_launch_seat(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
+		    const struct seat *seat, const char *what);
+/* Of the issuer's and of the NIC's next launch. */
+struct seat gpu_issue_seat(struct gpu *g);
+struct seat gpu_nic_seat(struct gpu *g);
+/* After the kernel's end: did a block come to its seat? -EBUSY if none did. */
+int gpu_seated(const struct seat *seat, const char *what);
 /* The same with `blocks` blocks, which all have to be resident at once, beside `beside`
  * SMs that others hold: -ENOSPC, with how many would fit. */
 int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, void **args,
@@ -42,8 +62,9 @@ int gpu_resident_prepare(struct gpu *g);
 int gpu_resident_ready(struct gpu *g, double patience_s, const char *what);
 /* Stores the stop word and waits for the stream to end. */
 int gpu_resident_stop(struct gpu *g, double patience_s, const char *what);
-/* Waits for a stream by asking, with a deadline. */
+/* Waits for a stream by asking, with a deadline; now: without a pause between. */
 int gpu_wait(void *stream, double patience_s, const char *what);
+int gpu_wait_now(void *stream, double patience_s, const char *what);
 
 /* Puts the process's context into a real sticky error: a kernel that traps. */
 int gpu_trap(struct gpu *g);

@@ -103,6 +103,13 @@ static int gpu_open(int device)
 		return rc;
 	g->one = g->ready + 32;
 	*g->one = 1;
+	g->claims = g->stop + 32;
+	g->taken = g->ready + 48;
+	if ((rc = gpu_error(cudaMemset(g->stop, 0, 256), "a stop word")) || (rc = gpu_error(cudaStreamSynchronize(0), "a stop word")))
+		return rc;
+	g->taken[0] = g->taken[1] = 0;
+	g->ticket = 0;
+	g->issue_sm = g->nic_sm = -1;
 	g->device = device;
 	g->nic_stream = s[0];
 	g->issue_stream = s[1];
@@ -243,16 +250,13 @@ int gpu_load(struct gpu *g, const void *fn, const char *what)
 	return rc ? rc : gpu_error(cudaFuncGetAttributes(&a, fn), what);
 }
 
-int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, void **args,
-		    size_t shared, void *stream, const char *what)
+/* Would so many blocks be resident at once, beside `beside` SMs of others? */
+static int gpu_fits(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, size_t shared,
+		    const char *what)
 {
-	struct { unsigned x, y, z; } many = { blocks, 1, 1 }, wide = { threads, 1, 1 };
 	int rc, each = 0, sms = 0;
 	long fit;
-	dim3 grid, block;
 
-	memcpy(&grid, &many, sizeof(grid));
-	memcpy(&block, &wide, sizeof(block));
 	if ((rc = gpu_error(cudaSetDevice(g->device), what)))
 		return rc;
 	if (shared > 48 << 10 &&
@@ -267,7 +271,25 @@ int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned thr
 	if (blocks > fit)
 		return fs_fail(ENOSPC, "%s: %u blocks have to be resident at once beside %u SMs of others, and %ld fit on gpu %d",
 			       what, blocks, beside, fit < 0 ? 0 : fit, g->device);
+	return 0;
+}
+
+static int launch(const void *fn, unsigned blocks, unsigned threads, void **args, size_t shared, void *stream, const char *what)
+{
+	struct { unsigned x, y, z; } many = { blocks, 1, 1 }, wide = { threads, 1, 1 };
+	dim3 grid, block;
+
+	memcpy(&grid, &many, sizeof(grid));
+	memcpy(&block, &wide, sizeof(block));
 	return gpu_error(cudaLaunchKernel(fn, grid, block, args, shared, (cudaStream_t)stream), what);
+}
+
+int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, void **args,
+		    size_t shared, void *stream, const char *what)
+{
+	int rc = gpu_fits(g, fn, blocks, threads, beside, shared, what);
+
+	return rc ? rc : launch(fn, blocks, threads, args, shared, stream, what);
 }
 
 int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
@@ -276,19 +298,57 @@ int gpu_launch(struct gpu *g, const void *fn, unsigned threads, void **args, siz
 	return gpu_launch_grid(g, fn, 1, threads, 0, args, shared, stream, what);
 }
 
-int gpu_wait(void *stream, double patience_s, const char *what)
+static struct seat seat_of(struct gpu *g, int which, int sm)
+{
+	struct seat s = { sm, ++g->ticket, g->claims + which, g->taken + which };
+
+	return s;
+}
+
+struct seat gpu_issue_seat(struct gpu *g) { return seat_of(g, 0, g->issue_sm); }
+struct seat gpu_nic_seat(struct gpu *g) { return seat_of(g, 1, g->nic_sm); }
+
+/* A scheduler that balances puts one block on every SM before it puts four on any. */
+enum { BLOCKS_A_SEAT = 4 };
+
+int gpu_launch_seat(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
+		    const struct seat *seat, const char *what)
+{
+	int rc, sms = 0;
+
+	if (seat->sm < 0)
+		return gpu_launch(g, fn, threads, args, shared, stream, what);
+	if ((rc = gpu_fits(g, fn, 1, threads, 0, shared, what)) ||
+	    (rc = gpu_error(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, g->device), what)))
+		return rc;
+	return launch(fn, BLOCKS_A_SEAT * (unsigned)sms, threads, args, shared, stream, what);
+}
+
+int gpu_seated(const struct seat *seat, const char *what)
+{
+	if (seat->sm < 0 || __atomic_load_n(seat->taken, __ATOMIC_ACQUIRE) == seat->ticket)
+		return 0;
+	return fs_fail(EBUSY, "%s: no block of it came to SM %d; is another program at work on this GPU?", what, seat->sm);
+}
+
+static int wait_stream(void *stream, double patience_s, long nap_ns, const char *what)
 {
 	uint64_t until = deadline_in_s(patience_s);
-	struct timespec nap = { 0, 200000 }; /* asking takes time of a core that may be shared */
+	struct timespec nap = { 0, nap_ns };
 	cudaError_t e;
 
 	while ((e = cudaStreamQuery((cudaStream_t)stream)) == cudaErrorNotReady) {
 		if (deadline_over(until))
 			return fs_fail(EBUSY, "%s did not end in %.0f s", what, patience_s);
-		nanosleep(&nap, NULL);
+		if (nap_ns)
+			nanosleep(&nap, NULL);
 	}
 	return gpu_error(e, what);
 }
+
+/* asking takes time of a core that may be shared */
+int gpu_wait(void *stream, double patience_s, const char *what) { return wait_stream(stream, patience_s, 200000, what); }
+int gpu_wait_now(void *stream, double patience_s, const char *what) { return wait_stream(stream, patience_s, 0, what); }
 
 int gpu_resident_prepare(struct gpu *g)
 {
@@ -308,6 +368,8 @@ int gpu_resident_ready(struct gpu *g, double patience_s, const char *what)
 		e = cudaStreamQuery((cudaStream_t)g->nic_stream);
 		if (e != cudaErrorNotReady && e != cudaSuccess)
 			return gpu_error(e, what);
+		if (e == cudaSuccess && !__atomic_load_n(g->ready, __ATOMIC_ACQUIRE))
+			return fs_fail(EBUSY, "%s ended before it was ready: no block of it came to its SM", what);
 		if (deadline_over(until))
 			return fs_fail(ETIMEDOUT, "%s was not ready in %.0f s", what, patience_s);
 	}
