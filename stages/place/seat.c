@@ -6,15 +6,17 @@
 
 enum { SMS_MAX = 1024 };
 
+/* The words that both have; else the number. */
 static int seat_of(const struct point *pt, const char *variable)
 {
-	return fs_is(pt, variable, "auto") ? SEAT_AUTO : fs_is(pt, variable, "any") ? SEAT_ANY :
-	       fs_is(pt, variable, "near") ? SEAT_NEAR : fs_is(pt, variable, "far") ? SEAT_FAR : (int)fs_num(pt, variable);
+	return fs_is(pt, variable, "auto") ? SEAT_AUTO : fs_is(pt, variable, "any") ? SEAT_ANY : (int)fs_num(pt, variable);
 }
 
 int seats_resolve(const struct point *pt, int issuer_gpu, int nic_gpu, int *sm, int *nic_sm, char *why, size_t len)
 {
-	int s = seat_of(pt, "sm"), n = seat_of(pt, "nic_sm"), same = issuer_gpu >= 0 && issuer_gpu == nic_gpu;
+	int s = seat_of(pt, "sm"), same = issuer_gpu >= 0 && issuer_gpu == nic_gpu;
+
+	int n = fs_is(pt, "nic_sm", "near") ? SEAT_NEAR : fs_is(pt, "nic_sm", "far") ? SEAT_FAR : seat_of(pt, "nic_sm");
 
 	*sm = s;
 	*nic_sm = n;
