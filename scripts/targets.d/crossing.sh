@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of scripts/targets: the crossing and the translation for themselves (stages 2 and 3).
+#
+#   crossing/ crossing-2/ contention/ contention-2/ translation/ translation-2/
+#                             fivestage run configs/NAME.ini, twice
+#   crossing-quick/ translation-quick/
+#   nvbandwidth.txt           nvbandwidth (github.com/NVIDIA/nvbandwidth) on the same machine, minutes apart
+
+nvb_percent=5
+load_percent=5
+twice_percent=2
+tlb_bytes=$((64 << 30))
+register_bytes=$((4 << 30))
+crossing_s=240 crossing_quick_s=60
+
+# beside WHAT NVB_TEST SCALE SETTING...: a mean of ours against a sum of nvbandwidth's.
+# SETTING... : probe, metric, and the point's settings
+beside() {
+	local what=$1 test=$2 probe=$3 metric=$4 theirs off
+	shift 4
+	series "$d/crossing" "$(id "$probe" "$@")" crossing - "$metric" 1
+	theirs=$(awk -v t="$test" '$1 == "SUM" && $2 == t { print $3 }' "$d/nvbandwidth.txt" 2>/dev/null | head -n 1)
+	if [ -n "$why" ] || [ -z "$theirs" ]; then
+		line "NOT MET" "$what" - "within $nvb_percent %" "$from" "${why:-no such line in $d/nvbandwidth.txt}"
+		return
+	fi
+	off=$(calc "100 * ($mean / $theirs - 1)")
+	verdict "$off <= $nvb_percent && $off >= -$nvb_percent" "$what" \
+		"$(awk "BEGIN { printf \"%+.1f %% (%.4g, nvbandwidth %.4g)\", $off, $mean, $theirs }")" "within $nvb_percent %" "$from"
+}
+
+# under WHAT SETTING...: a victim under a saturating load: two processes' totals, and the
+# interval that grows most over the same without load.
+under() {
+	local what=$1 a b off grown load=$2
+	shift 2
+	series "$d/contention" "$(id path "$@" "load=$load")" total - latency "$messages"
+	a=$mean
+	[ -n "$why" ] || series "$d/contention-2" "$(id path "$@" "load=$load")" total - latency "$messages"
+	b=$mean
+	if [ -n "$why" ]; then
+		line "NOT MET" "$what, load=$load" - "two runs within $load_percent %" "$from" "$why"
+		return
+	fi
+	rows "$d/contention"
+	grown=$(awk -F '\t' -v quiet="$(id path "$@")" -v loud="$(id path "$@" "load=$load")" '
+		$5 == "latency" && ($4 != "-" || $3 == "crossing") && $1 == quiet { q[$3 " " $4] = $7 }
+		$5 == "latency" && ($4 != "-" || $3 == "crossing") && $1 == loud { l[$3 " " $4] = $7 }
+		END { for (k in l) if (k in q && l[k] - q[k] > most) { most = l[k] - q[k]; which = k }
+			sub(/ -$/, "", which); printf "%s %+.0f ns", which ? which : "nothing grows", most }' "$rows")
+	off=$(calc "100 * ($b / $a - 1)")
+	verdict "$off <= $load_percent && $off >= -$load_percent" "$what, load=$load" \
+		"$(awk "BEGIN { printf \"%.0f and %.0f ns, %+.1f %%\", $a, $b, $off }"); $grown" "two runs within $load_percent %" "$d/contention"
+}
+
+# twice NAME: medians of the rows of two runs
+twice() {
+	local a=$d/$1 b=$d/$1-2 reason
+	reason=$(unusable "$a")
+	reason=${reason:-$(unusable "$b")}
+	if [ -n "$reason" ]; then
+		line "NOT MET" "medians of two runs, $1" - "within $twice_percent %" "$a" "$reason"
+		return
+	fi
+	awk -F, -v limit=$twice_percent '
+		FNR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; run++; next }
+		$col["status"] == "ok" && $col["p50"] != "" && $col["n"] > 1 {
+			k = $col["point"] " " $col["stage"] " " $col["interval"] " " $col["metric"]
+			if (run == 1) x[k] = $col["p50"]
+			else if (k in x) { n++; off = x[k] ? 100 * ($col["p50"] / x[k] - 1) : 0; if (off < 0) off = -off
+				if (off > limit) bad++; if (off > worst) { worst = off; at = $col["experiment"] " " $col["value"] } }
+		}
+		END { printf "%d of %d, at most %.1f %% (%s)\n", n - bad, n, worst, at; exit !(n > 0 && !bad) }' "$a/summary.csv" "$b/summary.csv" >"$tmp/twice" &&
+		line met "medians of two runs, $1" "$(cat "$tmp/twice")" "within $twice_percent %" "$a" ||
+		line "NOT MET" "medians of two runs, $1" "$(cat "$tmp/twice")" "within $twice_percent %" "$a"
+}
+
+crossing_targets() {
+	local d=$1 reach l
+	beside "a load of host memory" host_device_latency_sm load latency mem=host
+	beside "to the GPU, copy engine" host_to_device_memcpy_ce bandwidth bandwidth mover=ce src_mem=host dst_mem=gpu size=268435456
+	beside "to the host, copy engine" device_to_host_memcpy_ce bandwidth bandwidth mover=ce src_mem=gpu dst_mem=host size=268435456
+	beside "both ways, copy engine, there" host_to_device_bidirectional_memcpy_ce bandwidth bandwidth_there mover=ce src_mem=host dst_mem=gpu size=268435456 ways=both
+	beside "both ways, copy engine, back" device_to_host_bidirectional_memcpy_ce bandwidth bandwidth_back mover=ce src_mem=host dst_mem=gpu size=268435456 ways=both
+	beside "to the GPU, by SMs" host_to_device_memcpy_sm bandwidth bandwidth src_mem=host dst_mem=gpu size=268435456
+	beside "to the host, by SMs" device_to_host_memcpy_sm bandwidth bandwidth src_mem=gpu dst_mem=host size=268435456
+	beside "both ways, by SMs, there" host_to_device_bidirectional_memcpy_sm bandwidth bandwidth_there src_mem=host dst_mem=gpu size=268435456 ways=both
+	beside "both ways, by SMs, back" device_to_host_bidirectional_memcpy_sm bandwidth bandwidth_back src_mem=host dst_mem=gpu size=268435456 ways=both
+	beside "within the GPU, copy engine" device_local_copy bandwidth bandwidth mover=ce size=268435456
+
+	for l in h2d d2h both; do
+		under "over PCIe" $l nic=soft ordering=sys-fence-record
+		under "inside the GPU" $l nic=peer nic_gpu=gpu
+	done
+
+	reach=$(awk -F, 'FNR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
+		$col["probe"] == "tlb" && $col["issuer"] == "gpu" && $col["status"] == "ok" && $col["metric"] == "latency" && $col["experiment"] ~ /tlb-gpu$/ {
+			split($col["interval"], a, "-"); if (a[2] > most) most = a[2] } END { print most + 0 }' "$d/translation/summary.csv" 2>/dev/null)
+	verdict "${reach:-0} * 2097152 >= $tlb_bytes" "a ladder over a GPU's own memory" "$(awk "BEGIN { printf \"%.0f GiB in pages of 2 MiB\", ${reach:-0} / 512 }")" ">= 64 GiB" "$d/translation"
+	for l in cuda-malloc cu-mem host-alloc host-register dma-buf; do
+		series "$d/translation" "$(id register mechanism=$l issuer=gpu bytes=$register_bytes)" translation - register 1
+		most "register 4 GiB, $l" 1e12 ns 1
+	done
+	twice crossing
+	twice contention
+	twice translation
+	took "the set" $crossing_s "$d"/{crossing,contention,translation}
+	took "the quick form" $crossing_quick_s "$d"/{crossing-quick,translation-quick}
+}
