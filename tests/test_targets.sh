@@ -11,71 +11,9 @@ set -eu
 src=$1 fivestage=$2
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-header=schema,point,rep,seq,t_start_ns,experiment,probe,varied,value,nic,issuer,submitter,size_b,stage,interval,link,metric,unit,n,mean,ci_lo,ci_hi,min,p50,p90,p99,p999,max,mad,origin,order_class,status,reason_code,reason
+. "$(dirname "$0")/targets_rig.sh"
 marks="intent reserved resolved built rung seen started fetched translated read written completed noticed"
 bad=0
-
-# experiment -> id, of a config
-declare -A id
-ids() {
-	local point='' a b rest
-	sed 's/^\[global\]$/[global]\nabsent = skip/' "$src/configs/$1" >"$tmp/config.ini"
-	while read -r a b rest; do
-		if [ "$a" = in ]; then id[$b]=$point; else point=$a; fi
-	done < <("$fivestage" run "$tmp/config.ini" --dry-run)
-}
-
-# run DIR REPEAT [UUID]: a run.json, and a summary.csv without rows
-run() {
-	mkdir -p "$1"
-	cat >"$1/run.json" <<-END
-	{
-	  "schema": 1,
-	  "revision": "0123456789ab",
-	  "repeat": $2,
-	  "start": "2026-01-01T00:00:00Z",
-	  "start_ns": 1000000000,
-	  "end": "2026-01-01T00:00:20Z",
-	  "complete": true,
-	  "exit_code": 0,
-	  "machine": {
-	    "gpus": [
-	      {
-	        "uuid": "${3-}"
-	      }
-	    ]
-	  },
-	  "points": {
-	    "${id[cpu-rate-checked]}": {
-	      "1": {
-	        "check": "each"
-	      }
-	    }
-	  },
-	  "end_ns": 21000000000,
-	  "how_far": "9 of 9: 9 ok, 0 flagged, 0 failed, 0 skipped",
-	  "peak_memory": {
-	    "parent_kb": 1000,
-	    "children_kb": 9000,
-	    "sum_kb": 10000
-	  }
-	}
-	END
-	echo "$header" >"$1/summary.csv"
-	# what the script must be able to read over
-	printf '1,0,1,,,a,path,,,,,,,-,-,none,,,,,,,,,,,,,,-,-,ok,,"a, ""quoted""\n1,two lines,"\n' >>"$1/summary.csv"
-}
-
-# row DIR EXPERIMENT STAGE INTERVAL METRIC N MEAN: five repetitions, and the same
-# rows for a second experiment
-row() {
-	local e r
-	for e in "$2" again; do
-		for r in 1 2 3 4 5; do
-			echo "1,${id[$2]},$r,1,0,$e,path,,,soft,gpu,gpu,8,$3,$4,none,$5,ns,$6,$7,,,,,,,,,,measured,guaranteed,ok,,"
-		done
-	done >>"$1/summary.csv"
-}
 
 # path EXPERIMENT TOTAL SUBMIT CROSSING FETCH CQE
 path() {
@@ -155,7 +93,7 @@ wrong() {
 	rm -rf "$tmp/copy"
 	cp -r "$tmp/good" "$tmp/copy"
 	(cd "$tmp/copy" && "$@")
-	said=$(cd "$tmp/copy" && "$src/scripts/targets" "$dir") || code=$?
+	said=$(cd "$tmp/copy" && "$src/scripts/targets" -s path "$dir") || code=$?
 	if [ $code -ne 1 ] || ! grep "^NOT MET *$line" <<<"$said" | grep -qF -- "$words"; then
 		echo "$name: exit $code, expected 1 and \"NOT MET $line\" with \"$words\" in:"
 		echo "$said"
@@ -169,7 +107,7 @@ at() { echo "^1,${id[$1]},$2,.*,$3,$4,none,$5,"; } # a row's beginning, for sed
 ids targets.ini
 ids targets-cpu.ini
 make
-said=$(cd "$tmp/good" && "$src/scripts/targets" h200 cpu) || bad=1
+said=$(cd "$tmp/good" && "$src/scripts/targets" -s path h200 cpu) || bad=1
 if [ $bad -ne 0 ] || grep -q "^NOT MET" <<<"$said" || ! grep -q "^37 met, 0 not met" <<<"$said"; then
 	echo "all should be met in:"
 	echo "$said"
@@ -225,5 +163,5 @@ wrong "no directory" "all of cpu" "no such directory" rm -r cpu
 # Few flagged messages are none too many.
 cp -r "$tmp/good" "$tmp/few"
 edit "/$(at $p 4 total - latency)/s/,100000,1900,\(.*\)ok,,\$/,10000,1900,\1flagged,unsettled,x/" "$tmp/few/$h"
-(cd "$tmp/few" && "$src/scripts/targets" h200 >/dev/null) || { echo "2 % flagged should be met"; bad=1; }
+(cd "$tmp/few" && "$src/scripts/targets" -s path h200 >/dev/null) || { echo "2 % flagged should be met"; bad=1; }
 [ $bad -eq 0 ] && echo "every wrong result is found out"

@@ -98,7 +98,7 @@ crossing_targets() {
 			split($col["interval"], a, "-"); if (a[2] > most) most = a[2] } END { print most + 0 }' "$d/translation/summary.csv" 2>/dev/null)
 	verdict "${reach:-0} * 2097152 >= $tlb_bytes" "a ladder over a GPU's own memory" "$(awk "BEGIN { printf \"%.0f GiB in pages of 2 MiB\", ${reach:-0} / 512 }")" ">= 64 GiB" "$d/translation"
 	for l in cuda-malloc cu-mem host-alloc host-register dma-buf; do
-		series "$d/translation" "$(id register mechanism=$l issuer=gpu bytes=$register_bytes)" translation - register 1
+		series "$d/translation" "$(id register mechanism=$l bytes=$register_bytes)" translation - register 1
 		most "register 4 GiB, $l" 1e12 ns 1
 	done
 	twice crossing

@@ -9,6 +9,7 @@
 warp_null=40 warps_null=2000 peer_rate=30 null_64=22 # M/s
 shared_ns=700
 own_percent=5
+quiet_lines=          # a setting of F4's points
 handoff_s=360 handoff_quick_s=40
 no_back_pressure="nobody takes the messages"
 

@@ -1,0 +1,168 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The sections `handoff` and `crossing` of scripts/targets say `met` of made-up results
+# in which all is well, and not met, with the reason, of copies in which one thing is
+# wrong. The ids of points come from the program and the shipped configs.
+#
+#   test_targets_more.sh SOURCE FIVESTAGE
+
+set -eu
+src=$1 fivestage=$2
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/targets_rig.sh"
+bad=0
+
+# name N -> id, of the N-th point of an experiment of a config
+nth() {
+	local point='' a b rest n
+	declare -A n=()
+	cp "$src/configs/$1" "$tmp/config.ini"
+	grep -q '^absent = skip' "$tmp/config.ini" || sed -i 's/^\[global\]$/[global]\nabsent = skip/' "$tmp/config.ini"
+	while read -r a b rest; do
+		if [ "$a" = in ]; then n[$b]=$((${n[$b]-0} + 1)); id["$b-${n[$b]}"]=$point; else point=$a; fi
+	done < <("$fivestage" run "$tmp/config.ini" --dry-run)
+}
+# one PROBE SETTING...: the id of a point that stands in no config
+one() {
+	printf '[global]\nabsent = skip\n[x]\nprobe = %s\n' "$1" >"$tmp/one.ini"
+	printf '%s\n' "${@:2}" >>"$tmp/one.ini"
+	"$fivestage" run "$tmp/one.ini" --dry-run | awk '$1 != "in" { p = $1 } $1 == "in" { print p; exit }'
+}
+id=([cpu-rate-checked]=none)
+gpu=GPU-01234567
+top=$tmp/good/h200
+begin() { # DIR CONFIG
+	d=$top/$1
+	id=([cpu-rate-checked]=none)
+	run "$d" 5 $gpu
+	nth "$2"
+}
+
+# ---- issue, handoff, rates ----
+
+begin targets targets.ini
+row "$d" null-batch-64-1 total - rate 5 25
+begin T4 figures/T4.ini
+# none, gpu-fence, gpu-fence-record, gpu-release, threadfence, sys-fence, sys-fence-record, sys-release
+n=0
+for ns in 100 390 660 660 690 650 1200 1200; do
+	n=$((n + 1))
+	row "$d" own-$n submit - latency 10000 $ns
+done
+# none, release-gpu, sc-gpu, store-release-gpu, release-sys, sc-sys, store-release-sys
+for stores in 1 3 4; do
+	n=0
+	for ns in 20 300 310 300 570 580 570; do
+		n=$((n + 1))
+		row "$d" fence-own-$stores-$n handoff - fence 10000 $ns
+	done
+done
+begin T5 figures/T5.ini
+row "$d" null-one-warp-1 total - rate 5 53
+row "$d" null-warps-7 total - rate 5 3300
+row "$d" blocks-16-5 total - rate 5 170
+row "$d" null-sharing-1 total - rate 5 34
+row "$d" null-sharing-4 total - rate 5 10
+row "$d" shared-alone-3 submit - latency 10000 650
+sed -i '/,rate,/s/ok,,$/flagged,no-back-pressure,"nobody takes the messages, so: none"/' "$d/summary.csv"
+begin F4 figures/F4.ini
+n=0
+for ns in 3300 3310 3320 3330 3340; do
+	n=$((n + 1))
+	row "$d" own-$n total - latency 10000 $ns
+	row "$d" all-$n total - latency 10000 $((ns + 200 * n))
+done
+for f in T3 F3 launch handoff-quick; do run "$top/$f" 1 $gpu; done
+run "$top/long" 5 $gpu
+id[long]=$(one rate depth=1024 nic=peer nic_gpu=gpu batch=16 threads=16 messages=100000000)
+row "$top/long" long total - rate 5 150
+printf 'ok all\n3072 points: 3072 ok, 0 flagged, 0 skipped, 0 failed\nall ok\n' >"$top/gpu_rates.txt"
+
+# ---- crossing, translation ----
+
+begin crossing crossing.ini
+row "$d" load-gpu-mem-3 crossing - latency 1000 1200
+row "$d" ce-to-gpu-size-9 crossing - bandwidth 20 55
+row "$d" ce-to-host-size-9 crossing - bandwidth 20 55
+row "$d" ce-host-ways-2 crossing - bandwidth_there 20 50
+row "$d" ce-host-ways-2 crossing - bandwidth_back 20 50
+row "$d" sm-to-gpu-size-9 crossing - bandwidth 20 51
+row "$d" sm-to-host-size-9 crossing - bandwidth 20 52
+row "$d" sm-host-ways-2 crossing - bandwidth_there 20 42
+row "$d" sm-host-ways-2 crossing - bandwidth_back 20 42
+row "$d" ce-local-size-9 crossing - bandwidth 20 2000
+cat >"$top/nvbandwidth.txt" <<-END
+	SUM host_device_latency_sm 1190.00
+	SUM host_to_device_memcpy_ce 55.4
+	SUM device_to_host_memcpy_ce 55.3
+	SUM host_to_device_bidirectional_memcpy_ce 49.5
+	SUM device_to_host_bidirectional_memcpy_ce 51.0
+	SUM host_to_device_memcpy_sm 51.4
+	SUM device_to_host_memcpy_sm 52.6
+	SUM host_to_device_bidirectional_memcpy_sm 42.4
+	SUM device_to_host_bidirectional_memcpy_sm 42.4
+	SUM device_local_copy 2078.0
+END
+begin contention contention.ini
+for n in 1 2 3 4; do
+	for e in peer-load soft-load; do
+		row "$d" $e-$n total - latency 10000 $((2000 + 500 * n))
+		row "$d" $e-$n completion written-completed latency 10000 $((300 + 490 * n))
+	done
+done
+begin translation translation.ini
+for e in "${!id[@]}"; do
+	case $e in
+	tlb-gpu-1) echo "1,${id[$e]},1,1,0,tlb-gpu,tlb,mem,gpu,soft,gpu,-,,translation,one-49152-49152,none,latency,ns,1,300,,,,,,,,,,measured,-,ok,," >>"$d/summary.csv" ;;
+	esac
+done
+for m in cuda-malloc cu-mem host-alloc host-register dma-buf; do
+	id[$m]=$(one register mechanism=$m bytes=4294967296)
+	row "$d" $m translation - register 30 1000000
+done
+# medians, for two runs
+for f in crossing contention translation; do
+	sed -i 's/^\(1,[^,]*,[^,]*,.*,[0-9]\{2,\}\),\([0-9][0-9]*\),,,,,,,,,,\(measured,.*,ok,,\)$/\1,\2,,,,\2,,,,,,\3/' "$top/$f/summary.csv"
+	cp -r "$top/$f" "$top/$f-2"
+done
+for f in crossing-quick translation-quick; do run "$top/$f" 1 $gpu; done
+
+said=$(cd "$tmp/good" && "$src/scripts/targets" -s handoff,crossing h200) || bad=1
+if [ $bad -ne 0 ] || grep -q '^NOT MET' <<<"$said"; then
+	echo "all should be met in:"
+	echo "$said"
+	exit 1
+fi
+
+wrong() { # NAME SECTION LINE WORDS COMMAND...
+	local name=$1 section=$2 line=$3 words=$4 said code=0
+	shift 4
+	rm -rf "$tmp/copy"
+	cp -r "$tmp/good" "$tmp/copy"
+	(cd "$tmp/copy/h200" && "$@")
+	said=$(cd "$tmp/copy" && "$src/scripts/targets" -s "$section" h200) || code=$?
+	if [ $code -ne 1 ] || ! grep "^NOT MET *$line" <<<"$said" | grep -qF -- "$words"; then
+		echo "$name: exit $code, expected 1 and \"NOT MET $line\" with \"$words\" in:"
+		echo "$said"
+		bad=$((bad + 1))
+	fi
+}
+edit() { sed -i "$@"; }
+wrong "a step that fences don't explain" handoff "T4, sys-fence " "rest +150" edit 's/,10000,650,/,10000,800,/' T4/summary.csv
+wrong "a slow warp" handoff "one warp" "39 M/s" edit 's/,5,53,/,5,39,/' T5/summary.csv
+wrong "a lock that isn't the worst" handoff "256 threads" "40 M/s" edit 's/,5,10,/,5,40,/' T5/summary.csv
+wrong "another flag" handoff "one warp" "crowded" edit 's/nobody takes/crowded: nobody takes/' T5/summary.csv
+wrong "own queues that differ" handoff "own queue" "6.1 %" edit 's/,10000,3340,/,10000,3500,/' F4/summary.csv
+wrong "all queues that don't grow" handoff "all queues" "3500 to 3500" edit 's/,10000,\(37[0-9][0-9]\|39[0-9][0-9]\|41[0-9][0-9]\|43[0-9][0-9]\),/,10000,3500,/' F4/summary.csv
+wrong "a failed random point" handoff "random points" "FAILED x" edit '1i FAILED x' gpu_rates.txt
+wrong "no long run" handoff "100,000,000" "no such row" edit '/,rate,/d' long/summary.csv
+wrong "another bandwidth" crossing "to the GPU, copy engine" "-9.7 %" edit 's/,20,55,/,20,50,/' crossing/summary.csv
+wrong "no nvbandwidth" crossing "a load of host memory" "no such line" rm nvbandwidth.txt
+wrong "loads that differ" crossing "over PCIe, load=both" "+8.6 %" edit 's/,10000,4000,\(.*\),4000,/,10000,4343,\1,4343,/; s/,10000,3500,,,,3500/,10000,3800,,,,3800/' contention-2/summary.csv
+wrong "medians that differ" crossing "medians of two runs, crossing" "at most 4.0 %" edit 's/,,,,1200,/,,,,1248,/' crossing-2/summary.csv
+wrong "a short ladder" crossing "a ladder" "8 GiB" edit 's/one-49152-49152/one-4096-4096/' translation/summary.csv
+wrong "no large registration" crossing "register 4 GiB, dma-buf" "no such row" edit "/${id[dma-buf]}/d" translation/summary.csv
+[ $bad -eq 0 ] && echo "every wrong result is found out"
+[ $bad -eq 0 ]
