@@ -193,6 +193,8 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=key", EREMOTEIO, "0x13", "agent 0" },
 	{ "fault=key depth=64 batch=16 size=200", EREMOTEIO, "0x13", "message" },
 	{ "fault=error-cqe depth=32", EREMOTEIO, "0x14", "message" },
+	/* an order that says nothing may be why */
+	{ "fault=error-cqe depth=32 ordering=none", EREMOTEIO, "ordering=none doesn't order the WQE before the doorbell", "guaranteed: gpu-fence, " },
 	/* waits two seconds */
 	{ "fault=dead-nic depth=8", ETIMEDOUT, "no completion of message", "the NIC has done" },
 };
@@ -210,7 +212,8 @@ static void faults_end_in_words(void **state)
 		rows_init(&rs);
 		fs_reason_clear();
 		rc = probe_rate.run(&pt, &rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more))
+		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more) ||
+		    !strstr(fs_reason(), "ordering=") != !strstr(faults[i].says, "ordering=")) /* control: safe orders aren't blamed */
 			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
 		rows_free(&rs);
 		point_set(&pt, "fault=none"); /* control */

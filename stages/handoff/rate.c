@@ -56,15 +56,16 @@ static int verdict(const struct rate_got *g, const struct rate_conf *c)
 {
 	const struct rate_out *bad = NULL;
 	uint64_t wqes = 0, odd = 0, stale = 0;
-	char words[128];
+	char words[200];
 	int safe = strcmp(c->path.order_class, "unsafe");
 
 	for (uint32_t i = 0; i < c->agents; i++)
 		if (g->out[i].status != RATE_OK && (!bad || bad->status == RATE_GIVEN_UP))
 			bad = &g->out[i];
 	if (bad && bad->status == RATE_CQE_ERROR)
-		return fs_fail(EREMOTEIO, "agent %d: message %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx", (int)(bad - g->out),
-			       (unsigned long long)bad->at, (unsigned long long)bad->syndrome, (unsigned long long)bad->vendor);
+		return fs_fail(EREMOTEIO, "agent %d: message %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx%s", (int)(bad - g->out),
+			       (unsigned long long)bad->at, (unsigned long long)bad->syndrome, (unsigned long long)bad->vendor,
+			       path_order_words(&c->path, words, sizeof(words)));
 	if (bad && bad->status == RATE_TIMEOUT)
 		return fs_fail(ETIMEDOUT, "agent %d: no completion of message %llu, or no turn, in %.0f s; %s", (int)(bad - g->out),
 			       (unsigned long long)bad->at, WAIT_NS / 1e9, wait_words(g, c, words, sizeof(words)));
@@ -288,7 +289,7 @@ static int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows 
 /* What a reader of any of these rows has to know. */
 static void rate_flags(const struct rate_conf *c, const struct rate_got *g, struct rows *out)
 {
-	char why[200] = "";
+	char why[256] = "", words[200];
 	const char *code = NULL;
 	double busy = 0;
 
@@ -296,8 +297,9 @@ static void rate_flags(const struct rate_conf *c, const struct rate_got *g, stru
 		busy += g->busy[i] / c->workers;
 	if (g->stale || g->wrong) {
 		code = "stale";
-		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words in %llu messages: this order guarantees nothing",
-			 (unsigned long long)g->stale, (unsigned long long)g->wrong, (unsigned long long)g->messages);
+		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words in %llu messages%s",
+			 (unsigned long long)g->stale, (unsigned long long)g->wrong, (unsigned long long)g->messages,
+			 path_order_words(&c->path, words, sizeof(words)));
 	} else if (c->crowded) {
 		code = "crowded";
 		snprintf(why, sizeof(why), "%u posting threads and %u of the NIC share %d CPUs: this is the scheduler's rate",
