@@ -322,7 +322,7 @@ static void flag(struct rows *out, const char *code, const char *why)
 
 static void flags(struct path_run *r)
 {
-	char why[256], words[200];
+	char why[320], words[256];
 
 	if (r->stale_wqe || r->wrong || (r->stale_record && !strcmp(r->c->order_class, "unsafe"))) {
 		snprintf(why, sizeof(why), "%llu stale WQE fetches, %llu stale records and %llu wrong payload words in %llu messages%s",

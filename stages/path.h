@@ -49,7 +49,7 @@ struct path_conf {
 int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
 		 char *why, size_t len);
 /* What to say behind an error CQE or a wrong payload of a point whose order is unsafe: that the
- * order may be why, and which ones can't be; "" in the other classes. 200 bytes do. */
+ * order may be why, and which ones can't be; "" in the other classes. 256 bytes do. */
 const char *path_order_words(const struct path_conf *c, char *buf, size_t len);
 /* The random pause between two messages, in the issuer's ticks. */
 uint32_t path_gap_ticks(const struct path_conf *c);

@@ -382,7 +382,7 @@ static void an_unsafe_order_names_the_safe_ones(void **state)
 {
 	struct path_conf c;
 	struct point pt;
-	char why[256], words[200];
+	char why[256], words[256];
 
 	(void)state;
 	point_of(&pt, "issuer=cpu ordering=gpu-fence");

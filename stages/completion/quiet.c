@@ -118,7 +118,7 @@ static int quiet_pass(const struct quiet_mem *m, const struct rate_conf *c, cons
 static int quiet_verdict(const struct rate_conf *c, const struct quiet_out *o, const struct wide_status *st)
 {
 	uint64_t stale = 0;
-	char words[200];
+	char words[256];
 
 	for (uint32_t i = 0; i < c->workers; i++)
 		stale += st[i].stale_wqe;

@@ -17,7 +17,7 @@
 
 enum { PASSES = 7 };
 static const char with_spans[PASSES] = { 0, 1, 0, 1, 0, 0, 0 };
-#define WAIT_NS 2000000000ull   /* of any one wait of an agent */
+#define WAIT_NS 2000000000ull   /* of any one wait of an agent in which nothing goes on */
 #define START_S 20.0            /* for a NIC to become ready, or to stop */
 #define EXPLAINED 0.15          /* how far spans may be from the rate that they explain */
 #define BUSY 0.9                /* from here on the NIC's workers are the limit */
@@ -56,7 +56,7 @@ static int verdict(const struct rate_got *g, const struct rate_conf *c)
 {
 	const struct rate_out *bad = NULL;
 	uint64_t wqes = 0, odd = 0, stale = 0;
-	char words[200];
+	char words[256];
 	int safe = strcmp(c->path.order_class, "unsafe");
 
 	for (uint32_t i = 0; i < c->agents; i++)
@@ -183,7 +183,7 @@ static int take_pass(const struct rate_conf *c, struct rate_got *g, int spans)
 			ns += (double)o->ticks[k] * rate;
 		}
 		g->turns += (double)o->turns;
-		per += (double)o->messages / ns;
+		per += ns > 0 ? (double)o->messages / ns : 0; /* with a lock some never had their turn */
 	}
 	g->explained[g->nmarked++] = per * 1e3;
 	return 0;
@@ -212,6 +212,7 @@ static int span_rows(const struct rate_conf *c, const struct rate_got *g, struct
 {
 	static const struct { const char *stage, *interval; } spans[RATE_SPANS] = {
 		{ "issue", "intent-reserved" }, { "handoff", "reserved-built" }, { "queueing", "built-turn" }, { "handoff", "turn-rung" },
+		{ "queueing", "rung-passed" },
 	};
 	double submit = 0;
 	struct row *r;
@@ -219,9 +220,12 @@ static int span_rows(const struct rate_conf *c, const struct rate_got *g, struct
 	for (int k = 0; k < RATE_SPANS; k++) {
 		double mean = g->span_ns[k] / g->turns;
 
-		submit += mean;
+		if (k != RS_PASSED)
+			submit += mean;
 		if (k == RS_TURN && (form_owns(c->form) || c->form == FORM_LOCK))
 			continue; /* nobody else's turn */
+		if (k == RS_PASSED && form_owns(c->form))
+			continue; /* and nobody to pass it to */
 		if (!(r = path_row(out, &c->path, spans[k].stage, "latency", "ns")))
 			return -ENOMEM;
 		snprintf(r->interval, sizeof(r->interval), "%s", spans[k].interval);
@@ -289,7 +293,7 @@ static int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows 
 /* What a reader of any of these rows has to know. */
 static void rate_flags(const struct rate_conf *c, const struct rate_got *g, struct rows *out)
 {
-	char why[256] = "", words[200];
+	char why[320] = "", words[256];
 	const char *code = NULL;
 	double busy = 0;
 
