@@ -322,12 +322,12 @@ static void flag(struct rows *out, const char *code, const char *why)
 
 static void flags(struct path_run *r)
 {
-	char why[200];
+	char why[320], words[256];
 
 	if (r->stale_wqe || r->wrong || (r->stale_record && !strcmp(r->c->order_class, "unsafe"))) {
-		snprintf(why, sizeof(why), "%llu stale WQE fetches, %llu stale records and %llu wrong payload words in %llu messages: this order guarantees nothing",
+		snprintf(why, sizeof(why), "%llu stale WQE fetches, %llu stale records and %llu wrong payload words in %llu messages%s",
 			 (unsigned long long)r->stale_wqe, (unsigned long long)r->stale_record,
-			 (unsigned long long)r->wrong, (unsigned long long)r->messages);
+			 (unsigned long long)r->wrong, (unsigned long long)r->messages, path_order_words(r->c, words, sizeof(words)));
 		flag(r->out, "stale", why);
 	}
 	if (r->c->fault == FAULT_SLOW_NIC)

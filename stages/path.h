@@ -51,6 +51,9 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 		 char *why, size_t len);
 /* In the child: opens the point's GPUs, if it has any, and settles who runs on which SM. */
 int path_use(const struct path_conf *c, struct rows *out);
+/* What to say behind an error CQE or a wrong payload of a point whose order is unsafe: that the
+ * order may be why, and which ones can't be; "" in the other classes. 256 bytes do. */
+const char *path_order_words(const struct path_conf *c, char *buf, size_t len);
 /* The random pause between two messages, in the issuer's ticks. */
 uint32_t path_gap_ticks(const struct path_conf *c);
 extern const char *const path_reads[]; /* the variables that it reads */

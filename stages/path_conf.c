@@ -147,10 +147,9 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 	return 0;
 }
 
-/* How far an order reaches: design of the classes in docs/method.md. */
-static const char *order_class_of(const struct path_conf *c)
+/* How far an order would reach in this point: design of the classes in docs/method.md. */
+static const char *order_class_of(const struct path_conf *c, int ord)
 {
-	int ord = c->choice.ord;
 	int gpu_scope = ord == ORD_GPU_FENCE || ord == ORD_GPU_FENCE_RECORD || ord == ORD_GPU_RELEASE ||
 			ord == ORD_THREADFENCE;
 
@@ -163,6 +162,26 @@ static const char *order_class_of(const struct path_conf *c)
 	if (c->nic_gpu == c->issuer_gpu)
 		return "guaranteed"; /* the observer is inside the scope */
 	return c->place[OBJ_QUEUE] == c->issuer_gpu ? "relied-on" : "unsafe";
+}
+
+const char *path_order_words(const struct path_conf *c, char *buf, size_t len)
+{
+	static const char *const names[ORDERINGS] = {
+#define X(NAME, word, help) [ORD_##NAME] = word,
+		FS_ORDERINGS(X)
+#undef X
+	};
+	size_t at;
+
+	buf[0] = '\0';
+	if (strcmp(c->order_class, "unsafe"))
+		return buf;
+	at = (size_t)snprintf(buf, len, "; ordering=%s doesn't order the WQE before the doorbell for a NIC %s (order_class unsafe); guaranteed:",
+			      names[c->choice.ord], c->issuer_gpu == c->nic_gpu ? "anywhere" : c->nic_gpu < 0 ? "behind PCIe" : "on another device");
+	for (int ord = 0, n = 0; ord < ORDERINGS; ord++)
+		if (at < len && !strcmp(order_class_of(c, ord), "guaranteed"))
+			at += (size_t)snprintf(buf + at, len - at, "%s %s", n++ ? "," : "", names[ord]);
+	return buf;
 }
 
 /* How completions come: one CQE for all messages, one for several. */
@@ -405,7 +424,7 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	    (rc = resolve_cpus(pt, m, c, why, len)) ||
 	    (rc = seats_resolve(pt, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
 		return rc;
-	c->order_class = order_class_of(c);
+	c->order_class = order_class_of(c, c->choice.ord);
 	return 0;
 }
 

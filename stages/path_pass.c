@@ -251,9 +251,10 @@ static int verdict(const struct path_conf *c, const struct pass *p)
 	case ISSUE_OK:
 		break;
 	case ISSUE_CQE_ERROR:
-		return fs_fail(EREMOTEIO, "message %llu: CQE with syndrome 0x%02llx (%s), vendor 0x%02llx, wqe_counter %llu",
+		return fs_fail(EREMOTEIO, "message %llu: CQE with syndrome 0x%02llx (%s), vendor 0x%02llx, wqe_counter %llu%s",
 			       (unsigned long long)o->done, (unsigned long long)o->syndrome, syndrome_words(o->syndrome),
-			       (unsigned long long)o->vendor, (unsigned long long)o->counter);
+			       (unsigned long long)o->vendor, (unsigned long long)o->counter,
+			       path_order_words(c, words, sizeof(words)));
 	case ISSUE_TIMEOUT:
 		return fs_fail(ETIMEDOUT, "no completion of message %llu in %.0f s; %s", (unsigned long long)o->done,
 			       WAIT_NS / 1e9, progress_words(p, words, sizeof(words)));

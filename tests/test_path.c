@@ -343,6 +343,7 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=opcode depth=16 batch=4", EREMOTEIO, "0x02", "message 100" },
 	{ "fault=key marks=rotate", EREMOTEIO, "0x13", "wqe_counter 100" },
 	{ "fault=error-cqe", EREMOTEIO, "0x14", "remote operation" },
+	{ "fault=length ordering=none", EREMOTEIO, "ordering=none doesn't order the WQE before the doorbell", "guaranteed: gpu-fence, " },
 	{ "fault=stale-record recover_every=1", EBADMSG, "stale doorbell records", "guaranteed" },
 	{ "fault=lost-cqe depth=2", EPROTO, "message 100", "wqe_counter 101" },
 	{ "fault=key cq=collapsed", EREMOTEIO, "0x13", "wqe_counter 100" },
@@ -374,6 +375,26 @@ static void faults_end_in_words(void **state)
 		point_set(&pt, "fault=none"); /* control */
 		run_point(&pt);
 	}
+}
+
+/* A GPU's fence of its own scope before a NIC on a CPU; the classes are what is asked, no GPU. */
+static void an_unsafe_order_names_the_safe_ones(void **state)
+{
+	struct path_conf c;
+	struct point pt;
+	char why[256], words[256];
+
+	(void)state;
+	point_of(&pt, "issuer=cpu ordering=gpu-fence");
+	assert_int_equal(path_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
+	assert_string_equal(path_order_words(&c, words, sizeof(words)), ""); /* control: a CPU's is safe */
+	c.issuer_gpu = 0;
+	c.order_class = "unsafe";
+	assert_string_equal(path_order_words(&c, words, sizeof(words)),
+			    "; ordering=gpu-fence doesn't order the WQE before the doorbell for a NIC behind PCIe (order_class unsafe); "
+			    "guaranteed: sys-fence, sys-fence-record, sys-release");
+	c.choice.ord = ORD_GPU_FENCE_RECORD; /* the longest of them isn't cut */
+	assert_non_null(strstr(path_order_words(&c, words, sizeof(words)), "sys-release"));
 }
 
 /* Not an error: it is slower by what the fault says, 100 us a message. */
@@ -584,7 +605,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_point), cmocka_unit_test(random_points),
 		cmocka_unit_test(rows_that_are_off_are_seen), cmocka_unit_test(faults_end_in_words),
-		cmocka_unit_test(a_slow_nic_is_slow), cmocka_unit_test(the_null_ring_is_verified),
+		cmocka_unit_test(an_unsafe_order_names_the_safe_ones), cmocka_unit_test(a_slow_nic_is_slow), cmocka_unit_test(the_null_ring_is_verified),
 		cmocka_unit_test(lines_are_taken_in_turn), cmocka_unit_test(fresh_bytes_are_written),
 		cmocka_unit_test(nothing_runs_that_is_not_shown),
 		cmocka_unit_test(a_batch_that_waited_has_its_own_intents),

@@ -3,15 +3,18 @@
  * Claim: agents that share a queue publish in the order in which they reserved: one
  * that is ready before its turn waits, and nothing is lost, doubled or out of order,
  * whatever the sharing; an agent waits for room exactly as long as there is none; a
- * wait without end is bounded, and the others give up with it.
+ * wait without end is bounded, and the others give up with it; one that is passed over
+ * while others go on is patient, within a bound; a lock's agents draw from one count.
  *
  * Controls: agents that believe the queue to be their own spoil it, and are found out;
- * with room there is no wait.
+ * with room there is no wait; where nothing goes on patience ends; a look that was too
+ * early is repeated.
  */
 #include "tests/wide_rig.h"
 
 #include "harness/pin.h"
 #include "harness/service.h"
+#include <unistd.h>
 
 static struct wide_rig r;
 
@@ -47,6 +50,56 @@ static void a_turn_comes_in_the_order_of_reservation(void **state)
 		assert_int_equal(wide_syndrome(&r, 0, k), 0);
 		assert_int_equal(wide_slot_wrong(&r, 0, k), 0);
 	}
+	wide_close(&r);
+}
+
+/* The look that is made with the reservation is enough where it sees the turn. */
+static void an_early_look_is_made_once(void **state)
+{
+	uint64_t m[2], *turn;
+
+	(void)state;
+	wide_open(&r, "sharing=gpu threads=2 depth=64 batch=1");
+	turn = share_word(r.agent[0].share, SHARE_TURN);
+	for (int i = 0; i < 2; i++)
+		m[i] = rate_reserve(&r.a, &r.agent[i], 1, FORM_GPU);
+	st64(turn, 77); /* nobody looks again */
+	rate_turn(&r.a, &r.agent[0], m[0], FORM_GPU);
+	assert_int_equal(r.agent[0].status, RATE_OK);
+	st64(turn, 0);
+	rate_turn(&r.a, &r.agent[1], m[1], FORM_GPU); /* control: it was too early */
+	assert_int_equal(r.agent[1].status, RATE_TIMEOUT);
+	r.agent[1].status = RATE_OK;
+	st64(turn, m[1]);
+	rate_turn(&r.a, &r.agent[1], m[1], FORM_GPU);
+	assert_int_equal(r.agent[1].status, RATE_OK);
+	wide_close(&r);
+}
+
+static void a_lock_has_one_count_for_all(void **state)
+{
+	uint64_t *locked;
+
+	(void)state;
+	wide_open(&r, "nic=null sharing=lock threads=2 depth=64 batch=2 messages=64 warmup=0");
+	locked = share_word(r.agent[0].share, SHARE_LOCKED);
+	for (int i = 0; i < 2; i++)
+		r.agent[i].goal = rate_goal(&r.a, &r.agent[i], r.a.messages);
+	assert_int_equal(r.agent[0].goal, r.c.messages);
+	rate_post(&r.a, &r.agent[0], r.a.messages, lone, ORD_NONE, FORM_LOCK, POST_INLINE, 1);
+	assert_int_equal(r.agent[0].turns, r.c.messages / 2); /* nobody else was there */
+	rate_post(&r.a, &r.agent[1], r.a.messages, lone, ORD_NONE, FORM_LOCK, POST_INLINE, 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(r.agent[i].status, RATE_OK);
+	assert_int_equal(r.agent[1].turns, 0);
+	assert_int_equal(ld64(locked), 0);
+	assert_int_equal(rate_wrong(&r.m, &r.c), 0);
+	/* control: with a share of its own it would have posted */
+	r.agent[1].goal += 2;
+	rate_post(&r.a, &r.agent[1], r.a.messages, lone, ORD_NONE, FORM_LOCK, POST_INLINE, 1);
+	assert_int_equal(r.agent[1].turns, 1);
+	/* the spans of a turn are its whole time: passing on is one of them */
+	assert_true(r.agent[0].sum[RS_PASSED] > 0 && !r.agent[0].sum[RS_TURN]);
 	wide_close(&r);
 }
 
@@ -134,6 +187,51 @@ static void believing_it_to_be_ones_own_spoils_it(void **state)
 
 /* ---- with threads of their own ---- */
 
+struct holder { uint64_t *moves, *frees; uint64_t ms; };
+
+/* Others who go on for so long before they let somebody in. */
+static void hold(struct service *s, void *arg)
+{
+	struct holder *h = arg;
+	uint64_t until = wall_ticks_ns() + h->ms * 1000000;
+
+	(void)s;
+	while (wall_ticks_ns() < until) {
+		if (h->moves)
+			atom_add64(h->moves, 1, SCOPE_GPU);
+		usleep(1000);
+	}
+	hand_store(h->frees, 0, SCOPE_GPU);
+}
+
+static void patience_is_with_those_who_go_on(void **state)
+{
+	static const struct { int moves; uint64_t ms, pass_ms; int status; } waits[] = {
+		{ 1, 300, 60000, RATE_OK },
+		{ 0, 300, 60000, RATE_TIMEOUT }, /* control: nothing goes on */
+		{ 1, 3000, 200, RATE_TIMEOUT },  /* and there is an end */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		struct service *service;
+		struct holder h;
+
+		wide_open(&r, "sharing=lock threads=2 depth=64");
+		h.frees = share_word(r.agent[0].share, SHARE_LOCKED);
+		h.moves = waits[i].moves ? share_word(r.agent[0].share, SHARE_RESERVED) : NULL;
+		h.ms = waits[i].ms;
+		r.a.wait_ns = 100000000; /* one who is kept off its CPU for as long would fail */
+		r.a.pass_ns = waits[i].pass_ms * 1000000;
+		st64(h.frees, 1);
+		assert_int_equal(service_start(&service, "holder", pin_cpu(1 % pin_cpus()), hold, &h, 60), 0);
+		rate_lock(&r.a, &r.agent[0]);
+		assert_int_equal(r.agent[0].status, waits[i].status);
+		assert_int_equal(service_stop(service, 60), 0);
+		wide_close(&r);
+	}
+}
+
 struct poster { uint32_t number; int form; struct service *service; };
 
 static void post(struct service *s, void *arg)
@@ -197,10 +295,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_turn_comes_in_the_order_of_reservation),
+		cmocka_unit_test(an_early_look_is_made_once),
+		cmocka_unit_test(a_lock_has_one_count_for_all),
 		cmocka_unit_test(room_is_waited_for),
 		cmocka_unit_test(a_late_look_finds_its_completion),
 		cmocka_unit_test(one_gives_up_and_so_do_the_others),
 		cmocka_unit_test(believing_it_to_be_ones_own_spoils_it),
+		cmocka_unit_test(patience_is_with_those_who_go_on),
 		cmocka_unit_test(nothing_is_lost_or_doubled),
 	};
 

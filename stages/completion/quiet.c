@@ -118,12 +118,14 @@ static int quiet_pass(const struct quiet_mem *m, const struct rate_conf *c, cons
 static int quiet_verdict(const struct rate_conf *c, const struct quiet_out *o, const struct wide_status *st)
 {
 	uint64_t stale = 0;
+	char words[256];
 
 	for (uint32_t i = 0; i < c->workers; i++)
 		stale += st[i].stale_wqe;
 	if (o->status == RATE_CQE_ERROR)
-		return fs_fail(EREMOTEIO, "queue %llu, message %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx", (unsigned long long)o->queue,
-			       (unsigned long long)o->at, (unsigned long long)o->syndrome, (unsigned long long)o->vendor);
+		return fs_fail(EREMOTEIO, "queue %llu, message %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx%s", (unsigned long long)o->queue,
+			       (unsigned long long)o->at, (unsigned long long)o->syndrome, (unsigned long long)o->vendor,
+			       path_order_words(&c->path, words, sizeof(words)));
 	if (o->status == RATE_TIMEOUT)
 		return fs_fail(ETIMEDOUT, "queue %llu: no completion of message %llu in %.0f s", (unsigned long long)o->queue,
 			       (unsigned long long)o->at, WAIT_NS / 1e9);

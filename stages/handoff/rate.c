@@ -17,7 +17,7 @@
 
 enum { PASSES = 7 };
 static const char with_spans[PASSES] = { 0, 1, 0, 1, 0, 0, 0 };
-#define WAIT_NS 2000000000ull   /* of any one wait of an agent */
+#define WAIT_NS 2000000000ull   /* of any one wait of an agent in which nothing goes on */
 #define START_S 20.0            /* for a NIC to become ready, or to stop */
 #define EXPLAINED 0.15          /* how far spans may be from the rate that they explain */
 #define BUSY 0.9                /* from here on the NIC's workers are the limit */
@@ -56,15 +56,16 @@ static int verdict(const struct rate_got *g, const struct rate_conf *c)
 {
 	const struct rate_out *bad = NULL;
 	uint64_t wqes = 0, odd = 0, stale = 0;
-	char words[128];
+	char words[256];
 	int safe = strcmp(c->path.order_class, "unsafe");
 
 	for (uint32_t i = 0; i < c->agents; i++)
 		if (g->out[i].status != RATE_OK && (!bad || bad->status == RATE_GIVEN_UP))
 			bad = &g->out[i];
 	if (bad && bad->status == RATE_CQE_ERROR)
-		return fs_fail(EREMOTEIO, "agent %d: message %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx", (int)(bad - g->out),
-			       (unsigned long long)bad->at, (unsigned long long)bad->syndrome, (unsigned long long)bad->vendor);
+		return fs_fail(EREMOTEIO, "agent %d: message %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx%s", (int)(bad - g->out),
+			       (unsigned long long)bad->at, (unsigned long long)bad->syndrome, (unsigned long long)bad->vendor,
+			       path_order_words(&c->path, words, sizeof(words)));
 	if (bad && bad->status == RATE_TIMEOUT)
 		return fs_fail(ETIMEDOUT, "agent %d: no completion of message %llu, or no turn, in %.0f s; %s", (int)(bad - g->out),
 			       (unsigned long long)bad->at, WAIT_NS / 1e9, wait_words(g, c, words, sizeof(words)));
@@ -182,7 +183,7 @@ static int take_pass(const struct rate_conf *c, struct rate_got *g, int spans)
 			ns += (double)o->ticks[k] * rate;
 		}
 		g->turns += (double)o->turns;
-		per += (double)o->messages / ns;
+		per += ns > 0 ? (double)o->messages / ns : 0; /* with a lock some never had their turn */
 	}
 	g->explained[g->nmarked++] = per * 1e3;
 	return 0;
@@ -211,6 +212,7 @@ static int span_rows(const struct rate_conf *c, const struct rate_got *g, struct
 {
 	static const struct { const char *stage, *interval; } spans[RATE_SPANS] = {
 		{ "issue", "intent-reserved" }, { "handoff", "reserved-built" }, { "queueing", "built-turn" }, { "handoff", "turn-rung" },
+		{ "queueing", "rung-passed" },
 	};
 	double submit = 0;
 	struct row *r;
@@ -218,9 +220,12 @@ static int span_rows(const struct rate_conf *c, const struct rate_got *g, struct
 	for (int k = 0; k < RATE_SPANS; k++) {
 		double mean = g->span_ns[k] / g->turns;
 
-		submit += mean;
+		if (k != RS_PASSED)
+			submit += mean;
 		if (k == RS_TURN && (form_owns(c->form) || c->form == FORM_LOCK))
 			continue; /* nobody else's turn */
+		if (k == RS_PASSED && form_owns(c->form))
+			continue; /* and nobody to pass it to */
 		if (!(r = path_row(out, &c->path, spans[k].stage, "latency", "ns")))
 			return -ENOMEM;
 		snprintf(r->interval, sizeof(r->interval), "%s", spans[k].interval);
@@ -288,7 +293,7 @@ static int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows 
 /* What a reader of any of these rows has to know. */
 static void rate_flags(const struct rate_conf *c, const struct rate_got *g, struct rows *out)
 {
-	char why[200] = "";
+	char why[320] = "", words[256];
 	const char *code = NULL;
 	double busy = 0;
 
@@ -296,8 +301,9 @@ static void rate_flags(const struct rate_conf *c, const struct rate_got *g, stru
 		busy += g->busy[i] / c->workers;
 	if (g->stale || g->wrong) {
 		code = "stale";
-		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words in %llu messages: this order guarantees nothing",
-			 (unsigned long long)g->stale, (unsigned long long)g->wrong, (unsigned long long)g->messages);
+		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words in %llu messages%s",
+			 (unsigned long long)g->stale, (unsigned long long)g->wrong, (unsigned long long)g->messages,
+			 path_order_words(&c->path, words, sizeof(words)));
 	} else if (c->crowded) {
 		code = "crowded";
 		snprintf(why, sizeof(why), "%u posting threads and %u of the NIC share %d CPUs: this is the scheduler's rate",

@@ -103,14 +103,25 @@ static int resolve_signal(const struct point *pt, struct rate_conf *c, char *why
 	return 0;
 }
 
+/* A second or two a point: a queue that is passed from hand to hand under a lock does well
+ * under a million turns a second, however many wait for it. */
+static uint64_t auto_messages(const struct rate_conf *c)
+{
+	if (c->path.issuer_gpu < 0)
+		return 100000;
+	if (c->form == FORM_LOCK)
+		return 100000ull * (c->path.batch < 16 ? c->path.batch : 16);
+	return 100000 + 50000ull * c->agents;
+}
+
 static int resolve_amount(const struct point *pt, struct rate_conf *c, char *why, size_t len)
 {
 	uint64_t signal = 1ull << c->log_signal, unit = (signal > c->path.batch ? signal : c->path.batch) * c->agents;
 	uint64_t bytes;
 
-	c->messages = fs_is(pt, "messages", "auto") ? 100000 + (c->path.issuer_gpu >= 0 ? 50000ull * c->agents : 0) :
-						      (uint64_t)fs_num(pt, "messages");
-	c->warmup = fs_is(pt, "warmup", "auto") ? 1024ull * c->agents : (uint64_t)fs_num(pt, "warmup");
+	c->messages = fs_is(pt, "messages", "auto") ? auto_messages(c) : (uint64_t)fs_num(pt, "messages");
+	c->warmup = fs_is(pt, "warmup", "auto") ? 1024ull * (c->form == FORM_LOCK && c->agents > 16 ? 16 : c->agents) :
+						  (uint64_t)fs_num(pt, "warmup");
 	/* whole batches, of whole completions, for each agent */
 	c->messages = (c->messages + unit - 1) / unit * unit;
 	c->warmup = (c->warmup + unit - 1) / unit * unit;

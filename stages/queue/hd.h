@@ -149,6 +149,17 @@ HD void st64x2(void *p, uint64_t a, uint64_t b)
 #endif
 }
 
+/* The same to memory that is known to be neither a block's own nor a thread's. */
+HD void st64x2_global(void *p, uint64_t a, uint64_t b)
+{
+#ifdef __CUDA_ARCH__
+	asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};"
+		     : : "l"(__cvta_generic_to_global(p)), "l"(a), "l"(b) : "memory");
+#else
+	st64x2(p, a, b);
+#endif
+}
+
 /* ---- orders ---- */
 
 /* A load that everything after it may rely on: what its writer released
@@ -283,21 +294,30 @@ HD void st32_release_sys(void *p, uint32_t v)
 
 /* ---- between threads of one side ---- */
 
-/* Whom an atomic is atomic with. A CPU's are with everybody. */
+/*
+ * Whom an atomic is atomic with; a literal. A block's words lie in its shared memory, those
+ * of wider scopes in memory that all reach: an address of which neither is known makes a
+ * branch of each atomic. A CPU's are with everybody.
+ */
 enum scope { SCOPE_BLOCK, SCOPE_GPU, SCOPE_SYS };
 
-/* Relaxed; what it was before. `scope` is a literal. */
+#ifdef __CUDA_ARCH__
+HD uint32_t shared_at(const uint64_t *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+HD uint64_t global_at(const uint64_t *p) { return __cvta_generic_to_global(p); }
+#endif
+
+/* Relaxed; what it was before. */
 HD uint64_t atom_add64(uint64_t *p, uint64_t v, const int scope)
 {
 #ifdef __CUDA_ARCH__
 	uint64_t old;
 
 	if (scope == SCOPE_BLOCK)
-		asm volatile("atom.relaxed.cta.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+		asm volatile("atom.relaxed.cta.shared.add.u64 %0, [%1], %2;" : "=l"(old) : "r"(shared_at(p)), "l"(v) : "memory");
 	else if (scope == SCOPE_GPU)
-		asm volatile("atom.relaxed.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+		asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global_at(p)), "l"(v) : "memory");
 	else
-		asm volatile("atom.relaxed.sys.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+		asm volatile("atom.relaxed.sys.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global_at(p)), "l"(v) : "memory");
 	return old;
 #else
 	(void)scope;
@@ -305,36 +325,36 @@ HD uint64_t atom_add64(uint64_t *p, uint64_t v, const int scope)
 #endif
 }
 
-/* Takes a lock that is free (0), acquiring: 1; else 0. */
-HD int lock_try(uint64_t *p, const int scope)
+/* Takes a lock of the GPU's that is free (0), acquiring: 1; else 0. */
+HD int lock_try(uint64_t *p)
 {
 #ifdef __CUDA_ARCH__
 	uint64_t old;
 
-	if (scope == SCOPE_BLOCK)
-		asm volatile("atom.acquire.cta.cas.b64 %0, [%1], 0, 1;" : "=l"(old) : "l"(p) : "memory");
-	else
-		asm volatile("atom.acquire.gpu.cas.b64 %0, [%1], 0, 1;" : "=l"(old) : "l"(p) : "memory");
+	asm volatile("atom.acquire.gpu.global.cas.b64 %0, [%1], 0, 1;" : "=l"(old) : "l"(global_at(p)) : "memory");
 	return !old;
 #else
 	uint64_t free_ = 0;
 
-	(void)scope;
 	return __atomic_compare_exchange_n(p, &free_, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 #endif
 }
 
-/* A word that is handed from thread to thread of one side: what was done before the
- * store is visible behind the load that sees it. */
-HD uint64_t hand_load(const uint64_t *p, const int scope)
+/*
+ * A word that is handed from thread to thread of one side: what was done before the
+ * store is visible behind a look that sees its value and hand_looked(), which makes an
+ * acquire of it. On a GPU the look is relaxed: looks that were too early empty no L1, and
+ * other work may stand between a look and its fence. On a CPU each look acquires.
+ */
+HD uint64_t hand_look(const uint64_t *p, const int scope)
 {
 #ifdef __CUDA_ARCH__
 	uint64_t v;
 
 	if (scope == SCOPE_BLOCK)
-		asm volatile("ld.acquire.cta.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+		asm volatile("ld.relaxed.cta.shared.b64 %0, [%1];" : "=l"(v) : "r"(shared_at(p)) : "memory");
 	else
-		asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+		asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(v) : "l"(global_at(p)) : "memory");
 	return v;
 #else
 	(void)scope;
@@ -342,13 +362,25 @@ HD uint64_t hand_load(const uint64_t *p, const int scope)
 #endif
 }
 
+HD void hand_looked(const int scope)
+{
+#ifdef __CUDA_ARCH__
+	if (scope == SCOPE_BLOCK)
+		asm volatile("fence.acquire.cta;" : : : "memory");
+	else
+		asm volatile("fence.acquire.gpu;" : : : "memory");
+#else
+	(void)scope;
+#endif
+}
+
 HD void hand_store(uint64_t *p, uint64_t v, const int scope)
 {
 #ifdef __CUDA_ARCH__
 	if (scope == SCOPE_BLOCK)
-		asm volatile("st.release.cta.b64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+		asm volatile("st.release.cta.shared.b64 [%0], %1;" : : "r"(shared_at(p)), "l"(v) : "memory");
 	else
-		asm volatile("st.release.gpu.b64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+		asm volatile("st.release.gpu.global.b64 [%0], %1;" : : "l"(global_at(p)), "l"(v) : "memory");
 #else
 	(void)scope;
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
