@@ -5,16 +5,20 @@
  * words are missing, also behind its last segment: its copy in the queue is, which is counted. A word
  * that is all ones of its own doesn't hold up anything. Words that come late, in any order,
  * are waited for, or come too late and harm no later message. What rings in another way is
- * worked on from the queue, and so is what a recovery finds.
+ * worked on from the queue, and so is what a recovery finds. The rows of a point say so; and
+ * what can't be is refused.
  *
  * Controls: line and queue hold different messages, so that it is seen which was used; a line that
  * was not emptied does give a mixture, which the same look finds.
  */
 #include "tests/engine_rig.h"
+#include "tests/points.h"
 
 #include "harness/clock.h"
 #include "harness/pin.h"
 #include "harness/service.h"
+#include "stages/suite.h"
+#include <errno.h>
 
 enum { LOG_N = 4, N = 1 << LOG_N, LINE_AT = 2048, QUEUE_AT = 1024, EVERY_WORD = 0xfe };
 
@@ -363,6 +367,66 @@ static void lines_that_come_in_pieces(void **state)
 	}
 }
 
+/* ---- points ---- */
+
+/* Two passes of a point: its rows' number of WQEs from the queue, and the link of their fetch. */
+static void points_say_where_wqes_came_from(void **state)
+{
+	static const struct { const char *text; double share; } points[] = {
+		{ "doorbell=blueflame", 0 }, { "doorbell=blueflame payload=pointer size=300", 0 },
+		{ "doorbell=blueflame recover_every=1", 1 }, { "doorbell=blueflame recover_every=4", 0.25 },
+	};
+
+	(void)state;
+	if (pin_cpus() < 2)
+		skip();
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		const struct row *row;
+		struct point pt;
+		struct rows rs;
+
+		point_of(&pt, "issuer=cpu messages=256 warmup=128");
+		point_set(&pt, points[i].text);
+		rows_init(&rs);
+		assert_int_equal(probe_path.run(&pt, &rs), 0);
+		row = row_of(&rs, "handoff", "-", "from_queue");
+		assert_non_null(row);
+		/* (each pass begins to count anew) */
+		assert_true(row->s.mean <= points[i].share * (double)row->s.n && row->s.mean >= points[i].share * (double)row->s.n - 8);
+		assert_string_equal(row->status == FS_OK ? "" : row->reason, "");
+		rows_free(&rs);
+	}
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+	static const struct { const char *text, *says; } refusals[] = {
+		{ "doorbell=blueflame depth=2", "depth=1" },
+		{ "doorbell=blueflame depth=4 batch=2 nic=null", "batch=1" },
+		{ "doorbell=blueflame payload=inline size=29", "one basic block" },
+		{ "doorbell=blueflame op=read", "op=write" },
+		{ "doorbell=blueflame op=nop", "op=write" },
+		{ "doorbell=blueflame ordering=sys-release", "no release store of 64 bytes" },
+		{ "doorbell=blueflame cq=collapsed", "record-ring" },
+		{ "doorbell=blueflame-bulk", "cp.async.bulk" },
+	};
+	struct machine none = { .cpus = 2 };
+	struct path_conf c;
+	struct point pt;
+	char why[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		point_of(&pt, "issuer=cpu");
+		point_set(&pt, refusals[i].text);
+		why[0] = 0;
+		if (path_resolve(&pt, &none, &c, why, sizeof(why)) != -EINVAL || !strstr(why, refusals[i].says) || !strstr(why, "legal"))
+			fail_msg("%s: \"%s\"", refusals[i].text, why);
+	}
+	point_of(&pt, "issuer=cpu doorbell=blueflame depth=8 nic=null"); /* control */
+	assert_int_equal(path_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -370,8 +434,10 @@ int main(void)
 		T(a_whole_line_is_taken), T(a_torn_line_is_never_used), T(a_line_that_was_not_emptied_gives_a_mixture),
 		T(words_that_come_too_late_harm_nobody), T(a_word_of_all_ones_is_explained),
 		T(other_doorbells_are_worked_on_from_the_queue), T(foreign_lines_are_not_used), T(a_recovery_takes_the_queue),
-		T(lines_that_come_in_pieces),
+		T(lines_that_come_in_pieces), cmocka_unit_test(points_say_where_wqes_came_from),
+		cmocka_unit_test(what_cannot_be_is_refused),
 	};
 
+	fs_log_quiet(1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

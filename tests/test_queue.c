@@ -114,7 +114,7 @@ HD void post(struct bench *b, uint32_t n, const int kind, const int instr)
 {
 	struct posting *h = &b->s.h;
 
-	assert_true(n == 1 ? issuer_post_one(&b->s, h, NULL, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr) :
+	assert_true(n == 1 ? issuer_post_one(&b->s, h, NULL, 0, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr) :
 			     issuer_post_many(&b->s, h, n, NULL, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr));
 }
 
