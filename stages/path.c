@@ -25,7 +25,7 @@ struct path_run {
 	const struct path_conf *c;
 	struct path_mem mem;
 	struct rows *out;
-	uint64_t stale_wqe, stale_record, wrong, messages, reloads, polls_period;
+	uint64_t stale_wqe, stale_record, from_queue, wrong, messages, reloads, polls_period;
 	uint64_t steal, involuntary;
 	int unsettled;
 	uint64_t smid_issuer, smid_nic;
@@ -80,6 +80,7 @@ static int do_pass(struct path_run *r, struct pass *p)
 
 	r->stale_wqe += p->nic.stale_wqe;
 	r->stale_record += p->nic.stale_record;
+	r->from_queue += p->nic.from_queue;
 	r->wrong += p->out.wrong_words + p->end_wrong;
 	r->messages += p->out.done;
 	r->reloads += p->out.reloads;
@@ -299,6 +300,13 @@ static int stale_rows(struct path_run *r)
 		return -ENOMEM;
 	row->s.n = r->messages;
 	row->s.mean = (double)r->stale_wqe;
+	if (doorbell_is_flame(r->c->choice.mode)) {
+		row = path_row(r->out, r->c, "handoff", "from_queue", "count");
+		if (!row)
+			return -ENOMEM;
+		row->s.n = r->messages;
+		row->s.mean = (double)r->from_queue;
+	}
 	if (r->c->recover_every) {
 		row = path_row(r->out, r->c, "handoff", "stale_record", "count");
 		if (!row)
@@ -329,6 +337,11 @@ static void flags(struct path_run *r)
 			 (unsigned long long)r->stale_wqe, (unsigned long long)r->stale_record,
 			 (unsigned long long)r->wrong, (unsigned long long)r->messages, path_order_words(r->c, words, sizeof(words)));
 		flag(r->out, "stale", why);
+	}
+	if (r->from_queue && !r->c->recover_every) { /* there it is asked for */
+		snprintf(why, sizeof(why), "the NIC fetched %llu of %llu WQEs from the queue: they were not (all) in the doorbell's line",
+			 (unsigned long long)r->from_queue, (unsigned long long)r->messages);
+		flag(r->out, "from-queue", why);
 	}
 	if (r->c->fault == FAULT_SLOW_NIC)
 		flag(r->out, "fault", "fault=slow-nic: the NIC waits 100 us in every message of the second half");

@@ -43,6 +43,9 @@ static int resolve_gpus(const struct point *pt, const struct machine *m, struct 
 			  c->nic->on_gpu ? "nic=peer" : "issuer=gpu", m->gpu_reason[0] ? m->gpu_reason : "none found");
 	if (g >= m->ngpus)
 		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	if (c->choice.mode == DBM_BLUEFLAME_BULK && m->gpu[g].cc_major < 9)
+		return fs_refuse(ENODEV, why, len, "doorbell=blueflame-bulk needs cp.async.bulk, of compute capability 9.0; GPU %d has %d.%d; legal here: doorbell=blueflame",
+				 g, m->gpu[g].cc_major, m->gpu[g].cc_minor);
 	if (!c->nic->on_gpu)
 		return 0;
 	if (fs_is(pt, "nic_gpu", "gpu")) {
@@ -157,6 +160,8 @@ static const char *order_class_of(const struct path_conf *c, int ord)
 		return "-"; /* nobody observes */
 	if (ord == ORD_NONE)
 		return "unsafe";
+	if (c->choice.mode == DBM_BLUEFLAME_BULK && (!gpu_scope || c->nic_gpu == c->issuer_gpu))
+		return "relied-on"; /* weak stores, by another proxy than that of the fence */
 	if (c->issuer_gpu < 0 || !gpu_scope)
 		return "guaranteed"; /* release stores of a CPU, or system scope */
 	if (c->nic_gpu == c->issuer_gpu)
@@ -214,6 +219,32 @@ static int resolve_completions(const struct point *pt, struct path_conf *c, char
 	return 0;
 }
 
+/* BlueFlame: a line carries one WQE of one block, and a NIC that is memory can't take the next
+ * one before it is done with it. */
+static int resolve_flame(const struct point *pt, const struct path_conf *c, char *why, size_t len)
+{
+	const char *word = c->choice.mode == DBM_BLUEFLAME_BULK ? "blueflame-bulk" : "blueflame";
+
+	if (!doorbell_is_flame(c->choice.mode))
+		return 0;
+	if (c->choice.mode == DBM_BLUEFLAME_BULK && fs_is(pt, "issuer", "cpu"))
+		return fs_refuse(EINVAL, why, len, "doorbell=%s with issuer=cpu: cp.async.bulk is a GPU's instruction; legal: doorbell=blueflame, or issuer=gpu", word);
+	if (post_blocks(c->choice.kind) > 1)
+		return fs_refuse(EINVAL, why, len, "doorbell=%s with payload=inline and size=%u: the line carries one basic block; legal: size=0..%d, or payload=pointer",
+				 word, c->size, WQE_INLINE_MAX);
+	if (c->choice.kind != POST_INLINE && c->choice.kind != POST_WRITE)
+		return fs_refuse(EINVAL, why, len, "doorbell=%s is built for writes; legal: op=write, or another doorbell", word);
+	if (!flame_built(c->choice.ord, c->choice.kind))
+		return fs_refuse(EINVAL, why, len, "doorbell=%s with ordering=%s: there is no release store of 64 bytes; legal: none and the fences (gpu-fence, sys-fence, ...)",
+				 word, c->choice.ord == ORD_GPU_RELEASE ? "gpu-release" : "sys-release");
+	if (c->batch > 1)
+		return fs_refuse(EINVAL, why, len, "doorbell=%s with batch=%u: a line carries one WQE; legal: batch=1", word, c->batch);
+	if (c->depth > 1 && c->nic->completes)
+		return fs_refuse(EINVAL, why, len, "doorbell=%s with depth=%u: a line in memory that is overwritten before the NIC has taken it is lost (a device takes each store as it comes); legal: depth=1, or nic=null",
+				 word, c->depth);
+	return 0;
+}
+
 static int resolve_queue(const struct point *pt, struct path_conf *c, char *why, size_t len)
 {
 	static const uint32_t shifts[] = { 12, 16, 21 };
@@ -239,6 +270,8 @@ static int resolve_queue(const struct point *pt, struct path_conf *c, char *why,
 		return fs_refuse(EINVAL, why, len, "depth=%u is over the queue of entries=%llu%s; legal: depth=1..%llu",
 			  c->depth, (unsigned long long)entries, blocks > 1 ? ", two to a message" : "",
 			  (unsigned long long)entries / blocks);
+	if ((rc = resolve_flame(pt, c, why, len)))
+		return rc;
 	if (blocks > 1 && c->choice.mode != DBM_RECORD_RING)
 		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which is built for one doorbell; legal: doorbell=record-ring, or size=0..%d",
 			  c->size, WQE_INLINE_MAX);

@@ -314,16 +314,31 @@ static int verify_null(struct path_mem *m, const struct path_conf *c, const stru
 	pi *= blocks; /* from messages to indices */
 	if (c->choice.mode != DBM_RING && rec != dbrec_value(pi))
 		return fs_fail(EBADMSG, "null: the record says %u, the next free index is %llu", dbrec_index(rec), (unsigned long long)pi);
-	if (got[0] != doorbell_value(pi, PATH_QPN))
+	if (doorbell_is_flame(c->choice.mode)) {
+		/* the whole line is the last WQE, words behind its last segment among it */
+		if ((rc = place_read(&m->db, (size_t)(path_db(m) - m->db.p), got, WQEBB)))
+			return rc;
+		for (uint32_t k = 0; pi && k < WQE_WORDS; k++)
+			if (got[k] != want[k])
+				return fs_fail(EBADMSG, "null: word %u of the doorbell's line is %016llx, stored was %016llx", k,
+					       (unsigned long long)got[k], (unsigned long long)want[k]);
+	} else if (got[0] != doorbell_value(pi, PATH_QPN))
 		return fs_fail(EBADMSG, "null: the doorbell is %016llx, rung was %016llx", (unsigned long long)got[0],
 			       (unsigned long long)doorbell_value(pi, PATH_QPN));
 	return 0;
 }
 
+static int usual_of(const struct path_conf *c, int sparse)
+{
+	if (doorbell_is_flame(c->choice.mode))
+		return USUAL_FLAME;
+	return post_blocks(c->choice.kind) > 1 ? USUAL_TWO : sparse ? USUAL_SPARSE : USUAL;
+}
+
 int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 {
 	int sparse = signal_of(c, p) > 1;
-	struct nic_pass np = { .usual = post_blocks(c->choice.kind) > 1 ? USUAL_TWO : sparse ? USUAL_SPARSE : USUAL, .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
+	struct nic_pass np = { .usual = usual_of(c, sparse), .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
 	struct issue_choice choice = c->choice;
 	struct issue_args a;
 	struct sink_conf sink;

@@ -164,7 +164,9 @@ static void origin_of(struct row *r, const struct path_conf *c, int emulated)
 static const char *interval_link(const struct path_conf *c, const struct interval *t)
 {
 	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, nic = c->place[OBJ_KEYS];
-	int place = c->place[t->object];
+	/* with BlueFlame what is fetched is in the doorbell's line */
+	int object = t->to == MARK_FETCHED && doorbell_is_flame(c->choice.mode) ? OBJ_DB : (int)t->object;
+	int place = c->place[object];
 
 	if (t->object == OBJ_NONE)
 		return "none";

@@ -92,13 +92,13 @@ static inline void rig_reset(struct rig *r, uint64_t m)
 {
 	memset((void *)r->e.wq, 0, (size_t)WQEBB << r->e.log_n);
 	memset((void *)r->e.dbrec, 0, DBREC_SIZE);
-	memset((void *)r->e.db, 0, 8);
+	memset(r->e.db, 0, WQEBB);
 	memset(r->e.cq, 0xff, (size_t)CQE_SIZE << r->e.log_ncqe);
 	for (int i = 0; i < RIG_SIDES; i++)
 		memcpy(r->pool[i], r->pristine[i], r->pool_bytes);
 	engine_begin_of(&r->e, &r->s, &r->job, &r->st, r->stage, r->usual, BARE);
 	r->s.pi = m;
-	r->s.next_db = doorbell_value(m + usual_blocks(r->usual), RIG_QPN);
+	r->s.next_db = usual_next(&r->e, m, r->usual);
 }
 
 static inline void rig_open(struct rig *r, uint32_t log_n, uint32_t shift, uint32_t pages, uint64_t seed)
@@ -123,7 +123,7 @@ static inline void rig_open(struct rig *r, uint32_t log_n, uint32_t shift, uint3
 	r->e.cq = rig_alloc(64, (size_t)CQE_SIZE << log_n);
 	r->q.cq = r->e.cq;
 	r->e.dbrec = r->q.dbrec = rig_alloc(64, DBREC_SIZE);
-	r->e.db = r->q.db = rig_alloc(64, 8);
+	r->e.db = r->q.db = rig_alloc(64, WQEBB);
 	r->q.ci_word = rig_alloc(64, 8);
 	r->e.log_n = r->e.log_ncqe = r->q.log_n = r->q.log_ncqe = log_n;
 	r->q.depth = 1u << log_n;
@@ -158,7 +158,7 @@ static inline void rig_close(struct rig *r)
 	free((void *)r->e.wq);
 	free(r->e.cq);
 	free((void *)r->e.dbrec);
-	free((void *)r->e.db);
+	free(r->e.db);
 	free(r->q.ci_word);
 	free(r->e.xlat);
 	free(r->e.marks);
@@ -200,6 +200,9 @@ static inline int rig_lead(struct rig *r, int instr)
 	case USUAL_TWO * INSTRS + BARE: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, BARE);
 	case USUAL_TWO * INSTRS + ALL: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, ALL);
 	case USUAL_TWO * INSTRS + FLEX: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_TWO, FLEX);
+	case USUAL_FLAME * INSTRS + BARE: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_FLAME, BARE);
+	case USUAL_FLAME * INSTRS + ALL: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_FLAME, ALL);
+	case USUAL_FLAME * INSTRS + FLEX: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_FLAME, FLEX);
 	default: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_SPARSE, BARE); /* it has no other */
 	}
 }

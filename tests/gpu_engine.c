@@ -4,7 +4,8 @@
  * should: every payload at its target, a good CQE each; and a spoiled key ends in a
  * syndrome and flushes. It runs alone: WQEs, record and doorbell are written before
  * it starts and its stop word is set, so that a sanitizer which runs one kernel at a
- * time can look at it. Control: a payload that is changed behind it is found.
+ * time can look at it. Control: a payload that is changed behind it is found. (A kernel
+ * that expects WQEs in its doorbell's line, which it empties when it starts, has them from the queue.)
  */
 #include "tests/points.h"
 
@@ -21,6 +22,8 @@ struct bench {
 	struct pass p;
 	struct engine_status st;
 };
+
+static int expect_lines;
 
 /* Runs MESSAGES WQEs of a point through the kernel; message `spoiled` has another key. */
 static void serve(struct bench *b, const char *text, int instr, int spoiled)
@@ -45,7 +48,7 @@ static void serve(struct bench *b, const char *text, int instr, int spoiled)
 	blocks = post_blocks(b->c.choice.kind);
 	db = doorbell_value(MESSAGES * blocks, PATH_QPN);
 	rec = dbrec_value(MESSAGES * blocks);
-	np.usual = blocks > 1 ? USUAL_TWO : USUAL;
+	np.usual = expect_lines ? USUAL_FLAME : blocks > 1 ? USUAL_TWO : USUAL;
 	for (uint64_t m = 0; m < MESSAGES; m++) {
 		uint64_t off = (m & (b->c.slots - 1)) * b->c.stride;
 		int rd = b->c.op == WQE_READ;
@@ -118,6 +121,26 @@ static void everything_arrives(void **state)
 		}
 }
 
+static void lines_that_are_not_there_come_from_the_queue(void **state)
+{
+	static const char *const points[] = { "size=8", "size=300" };
+
+	(void)state;
+	expect_lines = 1;
+	for (size_t i = 0; i < 2; i++)
+		for (int instr = BARE; instr < INSTRS; instr++) {
+			struct bench b;
+
+			serve(&b, points[i], instr, -1);
+			assert_int_equal(b.st.from_queue, MESSAGES);
+			assert_int_equal(b.st.cqes, MESSAGES);
+			for (uint64_t m = 0; m < MESSAGES; m++)
+				assert_int_equal(wrong_words(&b, m), 0);
+			path_mem_term(&b.m);
+		}
+	expect_lines = 0;
+}
+
 static void a_wrong_key_flushes(void **state)
 {
 	struct bench b;
@@ -150,7 +173,8 @@ static void a_changed_payload_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything_arrives), cmocka_unit_test(a_wrong_key_flushes),
+		cmocka_unit_test(everything_arrives), cmocka_unit_test(lines_that_are_not_there_come_from_the_queue),
+		cmocka_unit_test(a_wrong_key_flushes),
 		cmocka_unit_test(a_changed_payload_is_found),
 	};
 	const struct machine *m = suite_machine();

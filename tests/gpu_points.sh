@@ -67,6 +67,31 @@ for a in "op=write payload=pointer size=0,8,63,4096,100000" "op=read size=8,64,4
 	case $a in *messages=*) m= ;; *) m=$small ;; esac
 	expect "legal-${a//[^a-z0-9]/-}" 0 . nic=peer nic_gpu=gpu ordering=sys-fence-record $m $(echo "$a" | sed 's/ordering=[^ ]*//')
 done
+# BlueFlame by lanes and by a copy: each fence, other places, nobody behind it, in recovery
+fences=gpu-fence,gpu-fence-record,threadfence,sys-fence,sys-fence-record
+for d in blueflame blueflame-bulk; do
+	expect "$d" 0 . nic=peer nic_gpu=gpu doorbell=$d ordering=$fences $small
+	expect "$d-pointer" 0 . nic=peer nic_gpu=gpu doorbell=$d payload=pointer size=8,64,4097 $small
+	expect "$d-host" 0 . nic=peer nic_gpu=gpu doorbell=$d db_mem=host,gpu $small
+	expect "$d-soft" 0 . nic=soft doorbell=$d payload=inline,pointer $small
+	expect "$d-null" 0 . nic=null doorbell=$d depth=64 metric=latency,rate $small
+	expect "$d-marks" 0 . nic=peer nic_gpu=gpu doorbell=$d marks=all,outer,rotate $small
+	expect "$d-recovery" 0 . nic=peer nic_gpu=gpu doorbell=$d recover_every=1,3 $small
+	expect "$d-key" 1 '0x13' nic=peer nic_gpu=gpu doorbell=$d fault=key $small
+	# each store of the line has arrived in time: nothing came from the queue
+	for n in "$d" "$d-pointer" "$d-host" "$d-soft"; do
+		grep ',from_queue,' "$tmp/$n/summary.csv" >"$tmp/lines"
+		if [ ! -s "$tmp/lines" ] || grep -qvE ',from_queue,count,[0-9]+,0,' "$tmp/lines"; then
+			echo "FAILED $n: WQEs came from the queue, or nobody counted"
+			failed=$((failed + 1))
+		fi
+	done
+	timeout 200 "$fs" validate nic=peer nic_gpu=gpu doorbell=$d -o "$tmp/$d-validate" >"$tmp/log" 2>&1 || {
+		echo "FAILED $d-validate"
+		cat "$tmp/log"
+		failed=$((failed + 1))
+	}
+done
 expect orderings 0 . nic=peer nic_gpu=gpu $small \
 	ordering=gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release
 

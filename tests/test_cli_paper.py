@@ -90,14 +90,24 @@ class Paper(Case):
     def test_paths(self):
         config = sections('T3.ini')
         self.check_paths(config)
-        self.assertEqual({values(of) == {'inline', 'pointer'} for of in config.values() if 'vary' in of}, {True})
-        self.assertEqual(sum('vary' not in of and of['ordering'] == 'none' for of in config.values()), len(config) / 2)
+        flames = {s: of for s, of in config.items() if s.endswith('-blueflame')}
+        table = {s: of for s, of in config.items() if s not in flames}
+        self.assertEqual({values(of) == {'inline', 'pointer'} for of in table.values() if 'vary' in of}, {True})
+        self.assertEqual(sum('vary' not in of and of['ordering'] == 'none' for of in table.values()), len(table) / 2)
+        for s, of in flames.items(): # one more column of the same places
+            base = table[s.removesuffix('-blueflame')]
+            same = ('issuer', 'nic', 'nic_gpu', 'ordering', 'size')
+            self.assertEqual([of.get(k) for k in same], [base.get(k) for k in same], s)
+            self.assertEqual(values(of), {'record-ring', 'blueflame'} | ({'blueflame-bulk'} if of['issuer'] == 'gpu' else set()))
+        self.assertEqual(len(flames), len(table) / 2)
         rows, _ = self.ran('T3.ini')
         self.check_rows(rows, config)
         for s in ('cpu', 'cpu-unordered'):
             for stage in ('submit', 'total'):
                 self.assertTrue(any(r['stage'] == stage and r['mean'] for r in rows[s]))
         self.assertTrue(all(r['order_class'] == 'unsafe' for r in rows['cpu-unordered']))
+        lines = {r['value']: r['mean'] for r in rows['cpu-blueflame'] if r['metric'] == 'from_queue'}
+        self.assertEqual({k: float(v) for k, v in lines.items()}, {'blueflame': 0})
 
     def test_starts(self):
         config = sections('launch.ini')

@@ -112,6 +112,8 @@ static const char *rows_missing(const struct rows *rs, const struct path_conf *c
 		return "no total";
 	if (c->nic->completes && !row_of(rs, "handoff", "-", "stale_wqe"))
 		return "no count of stale fetches";
+	if (c->nic->completes && doorbell_is_flame(c->choice.mode) != !!row_of(rs, "handoff", "-", "from_queue"))
+		return "no count of WQEs from the queue, or one where none goes another way";
 	if (c->nic->completes && c->recover_every && !row_of(rs, "handoff", "-", "stale_record"))
 		return "no count of stale records";
 	for (int k = 0; c->marks == MARKS_ALL && k < n; k++) {
@@ -176,6 +178,9 @@ static const char *const grid[] = {
 	"metric=rate cq=collapsed depth=32 batch=7 check=each", "metric=rate cq=collapsed depth=64 batch=3 check=end size=24",
 	"metric=rate signal=2 depth=8", "metric=rate signal=16 depth=64 batch=7 check=end", "metric=rate signal=4 depth=4 size=300",
 	"metric=rate signal=8 depth=64 cq=collapsed check=end", "metric=rate signal=64 depth=64 messages=129 warmup=0",
+	"doorbell=blueflame", "doorbell=blueflame size=28 ordering=none", "doorbell=blueflame size=0 ordering=threadfence",
+	"doorbell=blueflame size=300 ordering=sys-fence-record", "doorbell=blueflame payload=pointer recover_every=3",
+	"doorbell=blueflame metric=rate", "doorbell=blueflame depth=8", "doorbell=blueflame metric=rate depth=64 check=none",
 	"metric=rate signal=16 depth=64 messages=7 check=end", "metric=rate signal=16 depth=64 messages=10000 check=end size=13",
 };
 
@@ -249,7 +254,9 @@ static void random_point(struct point *pt)
 	set_number(pt, "recover_every", below(2) ? 0 : 1 + below(5));
 	set_number(pt, "messages", 1 + below(300));
 	set_number(pt, "warmup", below(200));
-	if (!below(8))
+	if (doorbell_is_flame(fs_word(pt, "doorbell"))) /* few others could be */
+		point_set(pt, "doorbell=blueflame op=write depth=1 batch=1");
+	else if (!below(8))
 		point_set(pt, "cq=collapsed");
 	if (!below(8)) {
 		point_set(pt, "metric=latency depth=1 batch=1");
@@ -347,10 +354,19 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=stale-record recover_every=1", EBADMSG, "stale doorbell records", "guaranteed" },
 	{ "fault=lost-cqe depth=2", EPROTO, "message 100", "wqe_counter 101" },
 	{ "fault=key cq=collapsed", EREMOTEIO, "0x13", "wqe_counter 100" },
+	{ "fault=key doorbell=blueflame", EREMOTEIO, "0x13", "wqe_counter 100" },
+	{ "fault=opcode doorbell=blueflame", EREMOTEIO, "0x02", "local QP operation" },
+	{ "fault=lkey doorbell=blueflame payload=pointer", EREMOTEIO, "0x04", "local protection" },
+	{ "fault=length doorbell=blueflame", EREMOTEIO, "0x01", "local length" },
+	{ "fault=index doorbell=blueflame", EREMOTEIO, "0x02", "message 100" },
+	{ "fault=error-cqe doorbell=blueflame", EREMOTEIO, "0x14", "remote operation" },
 	{ "fault=error-cqe cq=collapsed", EREMOTEIO, "0x14", "remote operation" },
 	/* each of these waits two seconds */
 	{ "fault=dead-nic", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
 	{ "fault=lost-cqe cq=collapsed", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 101" },
+	/* the WQE's first word is the doorbell: another queue's */
+	{ "fault=qpn doorbell=blueflame", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
+	{ "fault=lost-doorbell doorbell=blueflame", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
 	{ "fault=lost-doorbell", ETIMEDOUT, "no completion of message 100 in 2 s", "rung 101, seen 100" },
 };
 
@@ -448,7 +464,8 @@ static int null_pass(struct path_mem *m, struct path_conf *c)
 
 static void the_null_ring_is_verified(void **state)
 {
-	static const char *const points[] = { "size=24", "size=40 op=write", "op=read", "op=nop", "doorbell=ring", "size=60 payload=inline depth=16" };
+	static const char *const points[] = { "size=24", "size=40 op=write", "op=read", "op=nop", "doorbell=ring", "size=60 payload=inline depth=16",
+		"doorbell=blueflame size=24", "doorbell=blueflame size=40" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
@@ -477,6 +494,8 @@ static void the_null_ring_is_verified(void **state)
 		assert_int_equal(null_pass(&m, &c), c.choice.mode == DBM_RING ? 0 : -EBADMSG);
 		spoiler_at = spoiler_pass.eng.db + 2;
 		assert_int_equal(null_pass(&m, &c), -EBADMSG);
+		spoiler_at = spoiler_pass.eng.db + 61; /* BlueFlame's line has eight words */
+		assert_int_equal(null_pass(&m, &c), doorbell_is_flame(c.choice.mode) ? -EBADMSG : 0);
 		path_mem_term(&m);
 	}
 }

@@ -3,7 +3,7 @@
  * Claim: an issuer never has more under way than the queue's depth; it reads the
  * consumer index from memory only when the one that it knows says full; indices
  * wrap at 16 bits on the wire (and their low halves at 32) while software counts
- * on; the owner bit tells laps apart; and a message of two basic blocks takes two
+ * on, also where WQEs go along with their doorbells; the owner bit tells laps apart; and a message of two basic blocks takes two
  * indices and may begin in the ring's last slot. Post and engine run alternately in one
  * thread, so that every interleaving of the two is the test's own. Controls: a
  * word spoiled on the way, and a queue that overruns its ring, are noticed.
@@ -114,7 +114,11 @@ HD void post(struct bench *b, uint32_t n, const int kind, const int instr)
 {
 	struct posting *h = &b->s.h;
 
-	assert_true(n == 1 ? issuer_post_one(&b->s, h, NULL, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr) :
+	if (b->r.usual == USUAL_FLAME) {
+		assert_true(issuer_post_one(&b->s, h, NULL, 0, WQE_INLINE_MAX, ORD_SYS_FENCE, DBM_BLUEFLAME, kind, instr));
+		return;
+	}
+	assert_true(n == 1 ? issuer_post_one(&b->s, h, NULL, 0, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr) :
 			     issuer_post_many(&b->s, h, n, NULL, WQE_INLINE_MAX, ORD_SYS_RELEASE, DBM_RECORD_RING, kind, instr));
 }
 
@@ -247,6 +251,27 @@ static void wraps_of_two_blocks(void **state)
 	}
 }
 
+/* BlueFlame: one under way, each out of its line. */
+static void wraps_of_lines(void **state)
+{
+	static const uint64_t starts[] = { 0, 65530, (1ull << 32) - 20, (1ull << 40) + 65535 };
+	struct bench b;
+
+	(void)state;
+	for (uint32_t k = 0; k < 9; k++) {
+		bench_open(&b, starts[k % 4], 1, 1, k % 3 == 1 ? 120 : 24);
+		b.r.usual = USUAL_FLAME;
+		rig_reset(&b.r, starts[k % 4]);
+		switch (k % 3) {
+		case 0: mix(&b, k ? 5000 : 140000, POST_INLINE, BARE); break;
+		case 1: mix(&b, 5000, POST_WRITE, ALL); break;
+		case 2: mix(&b, 5000, POST_INLINE, FLEX); break;
+		}
+		assert_int_equal(b.r.st.from_queue, 0);
+		bench_close(&b);
+	}
+}
+
 /* ---- controls ---- */
 
 static void a_spoiled_word_is_seen(void **state)
@@ -329,7 +354,7 @@ static void an_old_cqe_is_not_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reserve_and_reload), cmocka_unit_test(wraps), cmocka_unit_test(wraps_of_two_blocks),
+		cmocka_unit_test(reserve_and_reload), cmocka_unit_test(wraps), cmocka_unit_test(wraps_of_two_blocks), cmocka_unit_test(wraps_of_lines),
 		cmocka_unit_test(a_spoiled_word_is_seen), cmocka_unit_test(a_stale_second_block_is_seen),
 		cmocka_unit_test(an_overrun_is_seen), cmocka_unit_test(an_old_cqe_is_not_taken),
 	};

@@ -134,7 +134,7 @@ static void random_points(void **state)
 		rate_point(&pt, below(4) ? "nic=soft" : "nic=null");
 		set_word(&pt, "sharing", SHARINGS);
 		set_word(&pt, "ordering", ORDERINGS);
-		set_word(&pt, "doorbell", DOORBELL_MODES);
+		set_word(&pt, "doorbell", WORD_DOORBELLS);
 		set_word(&pt, "payload", 3);
 		set_number(&pt, "size", below(3) ? below(29) : below(600));
 		set_number(&pt, "entries", entries);

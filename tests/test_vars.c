@@ -24,6 +24,7 @@ static const char *const orderings[ORDERINGS] = {
 };
 static const char *const doorbells[DOORBELL_MODES] = {
 	[DBM_RECORD_RING] = "record-ring", [DBM_RING_RECORD_RING] = "ring-record-ring", [DBM_RING] = "ring",
+	[DBM_BLUEFLAME] = "blueflame", [DBM_BLUEFLAME_BULK] = "blueflame-bulk",
 };
 static const char *const faults[FAULTS] = {
 	[FAULT_NONE] = "none", [FAULT_OPCODE] = "opcode", [FAULT_DS] = "ds", [FAULT_KEY] = "key",

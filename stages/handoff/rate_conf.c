@@ -22,6 +22,8 @@ static int resolve_path(const struct point *pt, const struct machine *m, struct 
 		if (fs_point_set(&p, same[i][0], same[i][1]))
 			return fs_refuse(EINVAL, why, len, "%s=%s isn't known", same[i][0], same[i][1]);
 	rc = path_resolve(&p, m, c, why, len);
+	if (!rc && doorbell_is_flame(c->choice.mode))
+		return fs_refuse(EINVAL, why, len, "BlueFlame in a rate: a line that is overwritten before the NIC has taken it is lost; legal: doorbell=record-ring, ring-record-ring, ring");
 	if (!rc && post_blocks(c->choice.kind) > 1)
 		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which a rate's loop isn't built for; legal: size=0..%d, or payload=pointer",
 			  c->size, WQE_INLINE_MAX);

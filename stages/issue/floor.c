@@ -31,6 +31,8 @@ static int floor_check(const struct point *pt, const struct machine *m, char *wh
 	struct path_conf c;
 	int rc = floor_resolve(pt, m, &c, why, len);
 
+	if (!rc && doorbell_is_flame(c.choice.mode))
+		return fs_refuse(EINVAL, why, len, "floor stores doorbells of 8 bytes; legal: doorbell=record-ring, ring-record-ring, ring");
 	if (!rc && c.choice.kind != POST_INLINE) {
 		snprintf(why, len, "floor posts inline writes; legal: size=0..%d", WQE_INLINE_MAX);
 		return -EINVAL;
@@ -42,7 +44,7 @@ typedef void floor_fn(const struct floor_args *a);
 #define X(o, d) static void floor_##o##__##d(const struct floor_args *a) { floor_loop(a, ORD_##o, DBM_##d); }
 FS_FLOORS(X)
 #undef X
-static floor_fn *const floors[ORDERINGS][DOORBELL_MODES] = {
+static floor_fn *const floors[ORDERINGS][WORD_DOORBELLS] = {
 #define X(o, d) [ORD_##o][DBM_##d] = floor_##o##__##d,
 	FS_FLOORS(X)
 #undef X

@@ -15,13 +15,13 @@ __global__ void __launch_bounds__(32) floor_kernel(const __grid_constant__ struc
 		floor_loop(&a, ORD, MODE);
 }
 
-static const void *const kernels[ORDERINGS * DOORBELL_MODES] = {
+static const void *const kernels[ORDERINGS * WORD_DOORBELLS] = {
 #define X(o, d) (const void *)floor_kernel<ORD_##o, DBM_##d>,
 	FS_FLOORS(X)
 #undef X
 };
-#define X(o, d) + (ORD_##o * DOORBELL_MODES + DBM_##d)
-static_assert(0 FS_FLOORS(X) == ORDERINGS * DOORBELL_MODES * (ORDERINGS * DOORBELL_MODES - 1) / 2,
+#define X(o, d) + (ORD_##o * WORD_DOORBELLS + DBM_##d)
+static_assert(0 FS_FLOORS(X) == ORDERINGS * WORD_DOORBELLS * (ORDERINGS * WORD_DOORBELLS - 1) / 2,
 	      "every combination stands once");
 #undef X
 
@@ -36,7 +36,7 @@ extern "C" int floor_gpu_run(const struct floor_args *a, int ord, int mode, int 
 	struct seat seat = gpu_issue_seat(g);
 	void *args[] = { &copy, &seat };
 
-	rc = gpu_launch_seat(g, kernels[ord * DOORBELL_MODES + mode], 32, args, 0, g->issue_stream, &seat, "the floor's kernel");
+	rc = gpu_launch_seat(g, kernels[ord * WORD_DOORBELLS + mode], 32, args, 0, g->issue_stream, &seat, "the floor's kernel");
 	rc = rc ? rc : gpu_wait(g->issue_stream, patience_s, "the floor's kernel");
 	return rc ? rc : gpu_seated(&seat, "the floor's kernel");
 }

@@ -20,7 +20,7 @@ static const int cpu_ordering[ORDERINGS] = {
 	[ORD_THREADFENCE] = ORD_SYS_RELEASE, [ORD_SYS_FENCE_RECORD] = ORD_SYS_RELEASE,
 	[ORD_SYS_RELEASE] = ORD_SYS_RELEASE,
 };
-#define EVERY_DOORBELL(o, X) FS_COMBINATIONS_DB(X, o)
+#define EVERY_DOORBELL(o, X) FS_COMBINATIONS_DB(X, o) FS_FLAMES_KIND(X, o, BLUEFLAME)
 #define OTHER_CQ(o, X) FS_OTHER_CQ_KIND(X, o)
 
 #define X(o, d, k) \
@@ -63,16 +63,23 @@ static lead_fn *const others[ORDERINGS][POST_KINDS][2] = {
 #define X(k) \
 	static void flex_##k(struct issuer *s) \
 	{ \
-		issuer_lead(s, s->a->ord, s->a->mode, POST_##k, CQ_RING, FLEX); \
+		issuer_lead(s, s->a->ord, word_doorbell(s->a->mode), POST_##k, CQ_RING, FLEX); \
 	}
 FS_POSTS(X)
 #undef X
 #define X(o, k) \
 	static void flex_other_##k(struct issuer *s) \
 	{ \
-		issuer_lead(s, s->a->ord, s->a->mode, POST_##k, CQ_OTHER, FLEX); \
+		issuer_lead(s, s->a->ord, word_doorbell(s->a->mode), POST_##k, CQ_OTHER, FLEX); \
 	}
 FS_OTHER_CQ_KIND(X, any)
+#undef X
+#define X(o, d, k) \
+	static void flex_##d##_##k(struct issuer *s) \
+	{ \
+		issuer_lead(s, s->a->ord, DBM_##d, POST_##k, CQ_RING, FLEX); \
+	}
+FS_FLAMES_KIND(X, any, BLUEFLAME)
 #undef X
 
 static lead_fn *const flexible[CQ_USES][POST_KINDS] = {
@@ -84,8 +91,16 @@ static lead_fn *const flexible[CQ_USES][POST_KINDS] = {
 #undef X
 };
 
+static lead_fn *const flexible_flames[POST_KINDS] = {
+#define X(o, d, k) [POST_##k] = flex_##d##_##k,
+	FS_FLAMES_KIND(X, any, BLUEFLAME)
+#undef X
+};
+
 static lead_fn *lead_of(struct issue_choice c)
 {
+	if (c.instr == FLEX && doorbell_is_flame(c.mode))
+		return flexible_flames[c.kind];
 	if (c.instr == FLEX)
 		return flexible[c.cq][c.kind];
 	c.ord = cpu_ordering[c.ord];

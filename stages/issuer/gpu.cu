@@ -26,6 +26,11 @@ __device__ __forceinline__ void issue_block(const struct issue_args &a, const in
 	if (c.lane >= 0) {
 		for (;;) {
 			agent_meet();
+			if (mode == DBM_BLUEFLAME && flame_hand.what) {
+				issuer_lanes(a.q.db, &job.planter, c, ord, INSTR);
+				agent_meet();
+				continue;
+			}
 			if (job.kind == IJ_EXIT)
 				return;
 			issue_work(&job, c);
@@ -34,11 +39,15 @@ __device__ __forceinline__ void issue_block(const struct issue_args &a, const in
 	}
 	if (threadIdx.x)
 		return;
+	if (mode == DBM_BLUEFLAME)
+		flame_hand.what = FLAME_NONE;
 	issuer_begin(&issuer, &a, &job, stage, INSTR);
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 	a.out->smid = smid;
 	for (;;) {
 		issuer_lead(&issuer, ord, mode, KIND, CQ, INSTR);
+		if (mode == DBM_BLUEFLAME_BULK && job.kind == IJ_EXIT)
+			bulk_written();
 		agent_meet();
 		if (job.kind == IJ_EXIT)
 			return;
@@ -59,7 +68,15 @@ __global__ void __launch_bounds__(AGENT_THREADS, 1) flex_kernel(const __grid_con
 {
 	if (!seat_taken(seat))
 		return;
-	issue_block<KIND, CQ, FLEX>(a, a.ord, a.mode);
+	issue_block<KIND, CQ, FLEX>(a, a.ord, word_doorbell(a.mode));
+}
+
+template <int MODE, int KIND>
+__global__ void __launch_bounds__(AGENT_THREADS, 1) flex_flame_kernel(const __grid_constant__ struct issue_args a, const struct seat seat)
+{
+	if (!seat_taken(seat))
+		return;
+	issue_block<KIND, CQ_RING, FLEX>(a, a.ord, MODE);
 }
 
 static __global__ void trap_kernel(void)
@@ -67,7 +84,7 @@ static __global__ void trap_kernel(void)
 	asm volatile("trap;");
 }
 
-static const void *const kernels[ORDERINGS][DOORBELL_MODES][POST_KINDS][2] = {
+static const void *const kernels[ORDERINGS][WORD_DOORBELLS][POST_KINDS][2] = {
 #define X(o, d, k) \
 	{ (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, BARE, CQ_RING>, \
 	  (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, ALL, CQ_RING> },
@@ -76,6 +93,7 @@ static const void *const kernels[ORDERINGS][DOORBELL_MODES][POST_KINDS][2] = {
 	ORDER(NONE) ORDER(GPU_FENCE) ORDER(GPU_FENCE_RECORD) ORDER(GPU_RELEASE)
 	ORDER(THREADFENCE) ORDER(SYS_FENCE) ORDER(SYS_FENCE_RECORD) ORDER(SYS_RELEASE)
 #undef ORDER
+#undef MODE
 #undef X
 };
 static_assert(ORD_NONE == 0 && ORD_GPU_FENCE == 1 && ORD_GPU_FENCE_RECORD == 2 && ORD_GPU_RELEASE == 3 &&
@@ -93,7 +111,26 @@ static const void *const others[ORDERINGS][2][2] = {
 #undef ORDER
 #undef X
 };
-static_assert(POST_INLINE == 0 && POST_WRITE == 1, "the first kinds are those with another CQ");
+static_assert(POST_INLINE == 0 && POST_WRITE == 1, "the first kinds are those with another CQ, or with BlueFlame");
+
+/* BlueFlame by lanes and by a copy. */
+static const void *const flames[ORDERINGS][DOORBELL_MODES - WORD_DOORBELLS][2][2] = {
+#define X(o, d, k) \
+	{ (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, BARE, CQ_RING>, \
+	  (const void *)issue_kernel<ORD_##o, DBM_##d, POST_##k, ALL, CQ_RING> },
+#define MODE(o, d) { FS_FLAMES_KIND(X, o, d) },
+#define ORDER(o) { MODE(o, BLUEFLAME) MODE(o, BLUEFLAME_BULK) },
+	ORDER(NONE) ORDER(GPU_FENCE) ORDER(GPU_FENCE_RECORD) {}, ORDER(THREADFENCE) ORDER(SYS_FENCE) ORDER(SYS_FENCE_RECORD)
+#undef ORDER
+#undef MODE
+#undef X
+};
+static const void *const flexible_flames[DOORBELL_MODES - WORD_DOORBELLS][2] = {
+#define X(o, d, k) (const void *)flex_flame_kernel<DBM_##d, POST_##k>,
+	{ FS_FLAMES_KIND(X, any, BLUEFLAME) }, { FS_FLAMES_KIND(X, any, BLUEFLAME_BULK) },
+#undef X
+};
+static_assert(DBM_BLUEFLAME == 3 && DBM_BLUEFLAME_BULK == 4, "BlueFlame's kernels stand in the order of the enumeration");
 
 static const void *const flexible[POST_KINDS] = {
 #define X(k) (const void *)flex_kernel<POST_##k, CQ_RING>,
@@ -108,6 +145,11 @@ static const void *const flexible_others[] = {
 
 static const void *kernel_of(struct issue_choice c)
 {
+	if (doorbell_is_flame(c.mode)) {
+		int flame = c.mode - WORD_DOORBELLS;
+
+		return c.instr == FLEX ? flexible_flames[flame][c.kind] : flames[c.ord][flame][c.kind][c.instr];
+	}
 	if (c.cq == CQ_OTHER)
 		return c.instr == FLEX ? flexible_others[c.kind] : others[c.ord][c.kind][c.instr];
 	return c.instr == FLEX ? flexible[c.kind] : kernels[c.ord][c.mode][c.kind][c.instr];

@@ -34,6 +34,13 @@
 	FS_COMBINATIONS_KIND(X, o, RING_RECORD_RING) \
 	FS_COMBINATIONS_KIND(X, o, RING)
 
+/* BlueFlame's: X(ordering, doorbell, kind). Release stores are one word's. */
+#define FS_FLAMES_KIND(X, o, d) X(o, d, INLINE) X(o, d, WRITE)
+HD int flame_built(int ord, int kind)
+{
+	return ord != ORD_GPU_RELEASE && ord != ORD_SYS_RELEASE && (kind == POST_INLINE || kind == POST_WRITE);
+}
+
 /* Of those with CQ_OTHER: X(ordering, kind). */
 #define FS_OTHER_CQ_KIND(X, o) X(o, INLINE) X(o, WRITE)
 HD int other_cq_built(int mode, int kind)
@@ -91,6 +98,26 @@ HD int issuer_payload(struct issuer *s, int job, const int kind)
 	}
 	return 1;
 }
+
+#ifdef __CUDACC__
+/* Of the second warp's lanes, between the two meetings of issuer_flame: BlueFlame by eight of them,
+ * in one instruction. The first one's release covers what the leader did before they met, as a
+ * fence of its own would. */
+static __device__ __forceinline__ void issuer_lanes(uint8_t *db, struct planter *planter, struct coop c, const int ord,
+						    const int instr)
+{
+	uint64_t w = flame_hand.w[c.lane & (WQE_WORDS - 1)];
+
+	if (!c.lane) {
+		order_doorbell(ord);
+		if (instr == FLEX && flame_hand.what == FLAME_PLANTED)
+			planter_wait(planter, MARK_RUNG);
+	}
+	coop_sync(c);
+	if (c.lane < WQE_WORDS)
+		st64(db + c.lane * 8, w);
+}
+#endif
 
 /* All lanes: the job that the leader has posted. */
 HD void issue_work(struct issue_job *j, struct coop c)

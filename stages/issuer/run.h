@@ -46,9 +46,10 @@ HD void issuer_intent(const struct issuer *s, struct posting *h, uint64_t m, str
 }
 
 /* The message of WQE `index` has its slot: up to its WQE. `most` is a literal: no inline
- * payload of one block is longer. `ask`: which messages ask for a CQE; NULL, a literal: each. */
+ * payload of one block is longer. `ask`: which messages ask for a CQE; NULL, a literal: each.
+ * `keep`: where the WQE's words stay; NULL, a literal: nowhere. */
 HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t index, struct early *t,
-		     const struct asking *ask, const uint32_t most, const int kind, const int instr)
+		     const struct asking *ask, uint64_t *keep, const uint32_t most, const int kind, const int instr)
 {
 	uint64_t m = post_message(index, kind);
 	uint32_t off = ((uint32_t)m & h->slot_mask) << h->stride_shift;
@@ -72,6 +73,8 @@ HD void issuer_build(const struct issuer *s, struct posting *h, uint64_t index, 
 	if (kind == POST_INLINE2)
 		wqe_store_second(&h->q, index, w2, h->len);
 	sink_stamp(&h->k, MARK_BUILT, &t->built, instr);
+	for (int i = 0; keep && i < WQE_WORDS; i++)
+		keep[i] = w[i];
 }
 
 /* Order and doorbell; when it was rung. */
@@ -84,19 +87,88 @@ HD uint64_t issuer_ring(struct posting *h, const int ord, const int mode, const 
 	return instr == BARE || instr == MUTE ? 0 : ticks(h->k.gettime);
 }
 
+/*
+ * Where the leader of a GPU agent puts a WQE that goes along with its doorbell, and what the
+ * second warp's lanes are to do with it: nothing, or to store it, behind a planted wait or not.
+ * `hand` is its address in shared memory, made once, as keys_address does; 0 elsewhere.
+ */
+enum { FLAME_NONE, FLAME_PLAIN, FLAME_PLANTED };
+#ifdef __CUDACC__
+struct flame_hand { uint64_t w[WQE_WORDS]; uint32_t what; };
+static __shared__ struct flame_hand flame_hand __attribute__((aligned(16)));
+#endif
+
+HD uint64_t flame_hand_at(const int mode)
+{
+	uint64_t at = 0;
+
+	(void)mode;
+#ifdef __CUDA_ARCH__
+	if (doorbell_is_flame(mode))
+		asm volatile("mov.b64 %0, %1;" : "=l"(at) : "l"((uint64_t)__cvta_generic_to_shared(&flame_hand)));
+#endif
+	return at;
+}
+
+#ifdef __CUDA_ARCH__
+HD void flame_hand_put(uint64_t hand, const uint64_t w[WQE_WORDS])
+{
+#pragma unroll
+	for (uint32_t i = 0; i < WQE_WORDS; i += 2)
+		asm volatile("st.shared.v2.b64 [%0], {%1, %2};" : : "r"((uint32_t)hand + i * 8), "l"(w[i]), "l"(w[i + 1]) : "memory");
+}
+
+HD void flame_hand_over(uint64_t hand, uint32_t what)
+{
+	asm volatile("st.shared.b32 [%0], %1;" : : "r"((uint32_t)hand + WQEBB), "r"(what) : "memory");
+}
+#endif
+
+/* The same of a message whose WQE goes along (BlueFlame). On a GPU the leader is alone in its
+ * warp: it hands the WQE to eight lanes of the other one, of which the first orders what is
+ * before, the leader's stores among it, as they meet (issuer_lanes); or it has it copied. */
+HD uint64_t issuer_flame(struct posting *h, uint64_t hand, const uint64_t w[WQE_WORDS], const int ord, const int mode,
+			 const int instr)
+{
+	flame_prepare(&h->q, h->qs.pi, ord);
+#ifdef __CUDA_ARCH__
+	if (mode == DBM_BLUEFLAME_BULK)
+		bulk_done(); /* the one before has been read, or it would read this one */
+	flame_hand_put(hand, w);
+	if (mode == DBM_BLUEFLAME_BULK) {
+		bulk_sees();
+		order_doorbell(ord);
+		plant(&h->k, MARK_RUNG, instr);
+		bulk_store(h->q.db, (uint32_t)hand);
+	} else {
+		flame_hand_over(hand, instr == FLEX && h->k.plants >> MARK_RUNG & 1 ? FLAME_PLANTED : FLAME_PLAIN);
+		agent_meet();
+		agent_meet();
+		flame_hand_over(hand, FLAME_NONE);
+	}
+#else
+	(void)mode;
+	(void)hand;
+	order_doorbell(ord);
+	plant(&h->k, MARK_RUNG, instr);
+	flame_store(&h->q, w, ord);
+#endif
+	return instr == BARE || instr == MUTE ? 0 : ticks(h->k.gettime);
+}
+
 /* Posts one message: straight through. Its marks stay in registers until its
  * doorbell is rung. 0: there is no room. */
-HD int issuer_post_one(const struct issuer *s, struct posting *h, const struct asking *ask, const uint32_t most,
-		       const int ord, const int mode, const int kind, const int instr)
+HD int issuer_post_one(const struct issuer *s, struct posting *h, const struct asking *ask, uint64_t hand,
+		       const uint32_t most, const int ord, const int mode, const int kind, const int instr)
 {
-	uint64_t index = h->qs.pi, rung;
+	uint64_t index = h->qs.pi, rung, w[WQE_WORDS];
 	struct early t = { 0, 0, 0, 0 };
 
 	issuer_intent(s, h, post_message(index, kind), &t, instr);
 	if (UNLIKELY(!queue_reserve(&h->q, &h->qs, post_blocks(kind))))
 		return 0;
-	issuer_build(s, h, index, &t, ask, most, kind, instr);
-	rung = issuer_ring(h, ord, mode, instr);
+	issuer_build(s, h, index, &t, ask, doorbell_is_flame(mode) ? w : 0, most, kind, instr);
+	rung = doorbell_is_flame(mode) ? issuer_flame(h, hand, w, ord, mode, instr) : issuer_ring(h, ord, mode, instr);
 	if (instr != MUTE)
 		issuer_put(h, h->k.at, &t, instr);
 	if (instr == ALL || (instr == FLEX && h->k.mask >> MARK_RUNG & 1))
@@ -119,16 +191,16 @@ HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, c
 #pragma unroll 1
 #endif
 		for (uint32_t i = 0; i < n; i++)
-			issuer_build(s, h, index + i * post_blocks(kind), &t, ask, most, kind, instr);
+			issuer_build(s, h, index + i * post_blocks(kind), &t, ask, 0, most, kind, instr);
 	} else {
-		issuer_build(s, h, index, &t, ask, most, kind, instr);
+		issuer_build(s, h, index, &t, ask, 0, most, kind, instr);
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
 		for (uint32_t i = 1; i < n; i++) {
 			issuer_put(h, h->k.at, &t, instr);
 			issuer_intent(s, h, m + i, &t, instr);
-			issuer_build(s, h, index + i * post_blocks(kind), &t, ask, most, kind, instr);
+			issuer_build(s, h, index + i * post_blocks(kind), &t, ask, 0, most, kind, instr);
 		}
 	}
 	rung = issuer_ring(h, ord, mode, instr);
@@ -223,12 +295,14 @@ HD uint32_t issuer_reap_some(const struct issuer *s, struct posting *h, const st
 HD uint32_t issuer_stream(const struct issuer *s, struct posting *h, const int many, const uint32_t most,
 			  const int ord, const int mode, const int kind)
 {
+	const uint64_t hand = flame_hand_at(mode);
+
 	do {
 		uint64_t left = h->end - post_message(h->qs.pi, kind);
 		uint32_t n = many && left < h->batch ? (uint32_t)left : h->batch;
 
 		if (UNLIKELY(!(many ? issuer_post_many(s, h, n, 0, most, ord, mode, kind, MUTE) :
-				      issuer_post_one(s, h, 0, most, ord, mode, kind, MUTE))))
+				      issuer_post_one(s, h, 0, hand, most, ord, mode, kind, MUTE))))
 			return IW_FULL;
 	} while (LIKELY(post_message(h->qs.pi, kind) != h->end));
 	return IW_DONE;
@@ -251,6 +325,7 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 {
 	const struct asking some = { cq == CQ_OTHER ? s->a->signal - 1 : 0, cq == CQ_OTHER ? s->a->warmup + s->a->messages : 0 };
 	const struct asking *ask = cq == CQ_OTHER && instr == MUTE ? &some : 0;
+	const uint64_t hand = flame_hand_at(mode);
 
 	for (;;) {
 		uint32_t batch = many ? h->batch : 1, n = batch, why;
@@ -266,7 +341,7 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 				issuer_freshen(s, m);
 			}
 			if (UNLIKELY(!(many ? issuer_post_many(s, h, n, ask, WQE_INLINE_MAX, ord, mode, kind, instr) :
-					      issuer_post_one(s, h, ask, WQE_INLINE_MAX, ord, mode, kind, instr))))
+					      issuer_post_one(s, h, ask, hand, WQE_INLINE_MAX, ord, mode, kind, instr))))
 				return IW_FULL;
 			if (h->consumed)
 				continue;
@@ -314,7 +389,7 @@ HD uint32_t issuer_looped(const struct issuer *s, struct posting *h, const int m
 HD uint32_t issuer_run(struct issuer *s, const int ord, const int mode, const int kind, const int cq, const int instr)
 {
 	struct posting h = s->h;
-	int many = h.batch > 1;
+	int many = !doorbell_is_flame(mode) && h.batch > 1; /* a line carries one WQE */
 	uint32_t why;
 
 	if (cq == CQ_RING && instr == BARE && !h.record && !h.consumed)

@@ -11,7 +11,8 @@
  *   1. the doorbell is polled relaxed and acquired when it has changed: what its
  *      writer released is visible then, the WQE above all;
  *   2. the WQE is fetched as eight relaxed words; an index of an earlier lap is
- *      a stale fetch (the writer ordered too little): counted, fetched again;
+ *      a stale fetch (the writer ordered too little): counted, fetched again. With
+ *      BlueFlame it is taken out of the doorbell's line, if it is all there (flame.h);
  *   3. keys and page entries are loaded as early as their addresses are known,
  *      and the WQE and the keys are checked while those loads are under way: one
  *      thread issues in order and would wait otherwise. Whatever a check refuses
@@ -23,6 +24,7 @@
 #ifndef FS_ENGINE_H
 #define FS_ENGINE_H
 
+#include "stages/nic/flame.h"
 #include "stages/nic/payload.h"
 
 /* The block that ends before the next message becomes a job, with a reading of both
@@ -108,6 +110,12 @@ HD int engine_spoil(const struct engine *e, const struct engine_state *s, uint64
 /* Blocks of a usual message. */
 HD uint32_t usual_blocks(const int usual) { return usual == USUAL_TWO ? 2 : 1; }
 
+/* What the next doorbell is compared with, when the next WQE's index is pi. */
+HD uint64_t usual_next(const struct engine *e, uint64_t pi, const int usual)
+{
+	return doorbell_value(usual == USUAL_FLAME ? pi : pi + usual_blocks(usual), e->qpn);
+}
+
 /* The end of the message that is worked on, whose WQE has so many blocks: its CQE, its
  * last mark, its record. */
 HD void engine_end(const struct engine *e, struct engine_state *s, uint32_t synd, int quiet, const uint32_t blocks,
@@ -128,7 +136,7 @@ HD void engine_end(const struct engine *e, struct engine_state *s, uint32_t synd
 	s->pi += blocks;
 	s->skip += blocks - 1;
 	s->due -= blocks;
-	s->next_db = doorbell_value(s->pi + usual_blocks(usual), e->qpn);
+	s->next_db = usual_next(e, s->pi, usual);
 }
 
 /* Is a block of marks full? */
@@ -175,7 +183,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			}
 			s.doorbells++;
 			s.db = db;
-			if (UNLIKELY((db != s.next_db) | s.watch)) {
+			if (UNLIKELY((usual == USUAL_FLAME ? !flame_brings(db, s.next_db) : db != s.next_db) | s.watch)) {
 				why = EW_DOORBELL;
 				break;
 			}
@@ -186,7 +194,14 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			sink_message(&s.k, e.sink, engine_message(&s), instr);
 		plant(&s.k, MARK_STARTED, instr);
 		sink_stamp(&s.k, MARK_STARTED, &s.t.started, instr);
-		engine_fetch(&e, s.pi, &s.w);
+		if (usual == USUAL_FLAME) {
+			if (UNLIKELY(!flame_take(&e, &s, &s.w))) {
+				why = EW_QUEUE;
+				break;
+			}
+		} else {
+			engine_fetch(&e, s.pi, &s.w);
+		}
 		/* both at once: the doorbell has announced two */
 		got = blocks > 1 ? engine_fetch_second(&e, s.pi, second) : 0;
 		got |= (uint32_t)(s.w.w[0] | s.w.w[2] | s.w.w[4] | s.w.w[6]);
@@ -196,6 +211,8 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 		/* begun before it is known that this is a usual message: an odd key
 		 * leads to entry 0 */
 		key_load(key_at(&e.tab, s.w.rkey), &s.far_key);
+		if (usual == USUAL_FLAME) /* while the key is on its way */
+			flame_empty(&e);
 		if (UNLIKELY((s.w.inl == 0) | (s.w.len == 0) | (s.error != 0) | (instr == FLEX && e.fault) |
 			     !engine_inline_words(&s.w) | (usual != USUAL_SPARSE && !(ctrl_fm_ce_se(s.w.w[1]) & WQE_CQ_UPDATE)) |
 			     (blocks > 1 && ((s.due < 2) | (s.w.ds <= WQEBB / WQE_SEG))))) {
@@ -221,7 +238,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 		s.pi += blocks;
 		s.skip += blocks - 1;
 		s.due -= blocks;
-		s.next_db = doorbell_value(s.pi + blocks, e.qpn);
+		s.next_db = usual_next(&e, s.pi, usual);
 		if (UNLIKELY(engine_block_ends(&s, instr))) {
 			why = EW_BLOCK;
 			break;
@@ -237,6 +254,19 @@ HD void engine_again(const struct engine *e, struct engine_state *s, const int i
 	if (!engine_refetch(e, s, &s->w))
 		return;
 	sink_stamp_after(&s->k, MARK_FETCHED, (uint32_t)(s->w.w[0] | s->w.w[2] | s->w.w[4] | s->w.w[6]), &s->t.fetched, instr);
+	engine_fields(&s->w);
+	key_load(key_at(&e->tab, s->w.rkey), &s->far_key);
+}
+
+/* Fetches what was not in the doorbell's line. */
+HD void engine_from_queue(const struct engine *e, struct engine_state *s, const int instr)
+{
+	uint32_t got;
+
+	flame_fetch(e, s);
+	got = (uint32_t)(s->w.w[0] | s->w.w[2] | s->w.w[4] | s->w.w[6]);
+	plant_after(&s->k, MARK_FETCHED, got, instr);
+	sink_stamp_after(&s->k, MARK_FETCHED, got, &s->t.fetched, instr);
 	engine_fields(&s->w);
 	key_load(key_at(&e->tab, s->w.rkey), &s->far_key);
 }
@@ -367,8 +397,10 @@ HD void engine_doorbell(const struct engine *e, struct engine_state *s, const in
 		return;
 	if (instr == FLEX && e->fault == EF_LOST_DOORBELL && engine_message(s) == e->fault_at)
 		return;
-	s->due = s->db == s->next_db && !e->recover_every ? usual_blocks(usual) :
+	s->due = usual != USUAL_FLAME && s->db == s->next_db && !e->recover_every ? usual_blocks(usual) :
 		  engine_announced(e, s->st, s->db, s->pi, s->doorbells);
+	if (usual == USUAL_FLAME && s->due && flame_shut(e, s))
+		s->next_db = 0;
 	/* of messages: as many as there are if they are usual ones */
 	s->seen = (uint32_t)engine_message(s) + s->due / usual_blocks(usual);
 }
@@ -402,8 +434,11 @@ HD int engine_lead_of(const struct engine *e, struct engine_state *s, struct eng
 			engine_doorbell(e, s, usual, instr);
 			continue;
 		}
-		if (why == EW_OTHER) {
-			engine_again(e, s, instr);
+		if (why == EW_OTHER || (usual == USUAL_FLAME && why == EW_QUEUE)) {
+			if (usual == USUAL_FLAME && why == EW_QUEUE)
+				engine_from_queue(e, s, instr);
+			else
+				engine_again(e, s, instr);
 			if (UNLIKELY(engine_blocks(s) > 1))
 				engine_other_two(e, s, j, usual, instr);
 			else
@@ -430,13 +465,15 @@ HD void engine_begin_of(const struct engine *e, struct engine_state *s, struct e
 	/* a doorbell of zero has never been rung: qpn 0 is nobody's */
 	s->db = 0;
 	s->pi = 0;
-	s->next_db = doorbell_value(usual_blocks(usual), e->qpn);
+	s->next_db = usual_next(e, 0, usual);
 	s->skip = s->due = s->cqes = s->doorbells = s->error = s->seen = s->written = s->completed = 0;
 	s->flush_at = s->quiet = 0;
-	s->watch = e->fault || e->recover_every;
+	s->watch = e->fault || e->recover_every ? WATCH_ALL : 0;
+	if (usual == USUAL_FLAME)
+		flame_empty(e);
 	s->t.seen = s->t.started = s->t.fetched = s->t.translated = s->t.read = s->t.written = s->t.completed = 0;
 	s->st = st;
-	st->stale_wqe = st->stale_record = st->odd_doorbells = 0;
+	st->stale_wqe = st->stale_record = st->odd_doorbells = st->from_queue = 0;
 	st->begin = clock_pair_read(e->sink->gettime);
 	sink_begin(&s->k, e->sink, stage, &j->planter, instr);
 	j->kind = EJ_NONE;

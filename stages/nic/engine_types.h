@@ -21,7 +21,7 @@ enum engine_fault {
 struct engine {
 	const uint8_t *wq;       /* WQEBBs, 1 << log_n of them */
 	const uint8_t *dbrec;
-	const uint8_t *db;
+	uint8_t *db;             /* a word; with BlueFlame a line, which the engine empties */
 	uint8_t *cq;             /* CQEs, 1 << log_ncqe of them */
 	uint32_t log_n, log_ncqe;
 	uint32_t qpn;
@@ -44,7 +44,8 @@ enum engine_usual {
 	USUAL = 0,               /* inline writes of one block */
 	USUAL_TWO = 1,           /* inline writes of two */
 	USUAL_SPARSE = 2,        /* of one, and not each asks for a CQE; BARE alone */
-	USUALS = 3,
+	USUAL_FLAME = 3,         /* of one, which come in the doorbell's line */
+	USUALS = 4,
 };
 
 /* What it counted; written to memory when it stops. */
@@ -53,6 +54,7 @@ struct engine_status {
 	uint64_t stale_wqe;      /* fetches that found an earlier lap */
 	uint64_t stale_record;   /* recoveries that found a record behind the doorbell */
 	uint64_t odd_doorbells;  /* values that announce nothing: foreign, or out of range */
+	uint64_t from_queue;     /* WQEs that should have come in the doorbell's line and were fetched */
 	uint64_t last[NIC_SLOTS]; /* messages that reached each mark */
 	uint64_t syndrome;       /* of the first error, 0: none */
 	uint64_t smid;           /* the SM that ran it */
@@ -75,14 +77,15 @@ struct late { uint64_t seen, started, fetched, translated, read, written, comple
  * in `st`. */
 struct engine_state {
 	uint64_t db;             /* the last value seen */
-	uint64_t next_db;        /* what one more message's doorbell would be, by DOCA's convention */
+	uint64_t next_db;        /* what one more message's doorbell would be, by DOCA's convention; with
+				  * USUAL_FLAME its WQE's first word but for opcode and DS, 0: it is fetched */
 	uint64_t pi;             /* index of the next WQE to work on */
 	uint32_t skip;           /* blocks that the WQEs so far had beyond their first */
 	uint32_t due;            /* WQEBBs that are announced and not yet worked on */
 	uint32_t cqes;           /* CQEs written */
 	uint32_t doorbells;
 	uint32_t error;          /* syndrome of the first error: flushing since */
-	uint32_t watch;          /* every doorbell is looked at closely */
+	uint32_t watch;          /* every doorbell is looked at closely: bits of enum engine_watch */
 	uint32_t quiet;          /* this message's CQE is lost on purpose */
 	uint32_t flush_at;       /* where in `marks` the next block goes */
 	uint32_t seen, written, completed; /* messages that got so far */
@@ -93,12 +96,18 @@ struct engine_state {
 	struct mkey far_key;     /* and what its remote key names */
 };
 
+enum engine_watch {
+	WATCH_ALL = 1,           /* there may be a fault, or a recovery */
+	WATCH_SHUT = 2,          /* nothing is taken from the doorbell's line any more */
+};
+
 /* Why the fast loop has come back. */
 enum engine_why {
 	EW_QUIET,                /* no doorbell in DOORBELL_LOOKS looks */
 	EW_DOORBELL,             /* one that is not simply the next message's */
 	EW_OTHER,                /* a message that is fetched and not a usual inline write */
 	EW_BLOCK,                /* a block of marks is full */
+	EW_QUEUE,                /* a message whose WQE is not (all) in the doorbell's line */
 };
 
 #endif

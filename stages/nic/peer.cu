@@ -77,9 +77,9 @@ nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, u
 static const void *const kernels[USUALS][INSTRS] = {
 #define EACH(usual) \
 	{ (const void *)nic_kernel<usual, BARE>, (const void *)nic_kernel<usual, ALL>, (const void *)nic_kernel<usual, FLEX> }
-	EACH(USUAL), EACH(USUAL_TWO), { (const void *)nic_kernel<USUAL_SPARSE, BARE> }
+	EACH(USUAL), EACH(USUAL_TWO), { (const void *)nic_kernel<USUAL_SPARSE, BARE> }, EACH(USUAL_FLAME)
 };
-static_assert(USUAL == 0 && USUAL_TWO == 1 && USUAL_SPARSE == 2, "the kernels stand in the order of the enumeration");
+static_assert(USUAL == 0 && USUAL_TWO == 1 && USUAL_SPARSE == 2 && USUAL_FLAME == 3, "the kernels stand in the order of the enumeration");
 
 struct nic_run {
 	struct gpu *g;

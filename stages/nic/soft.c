@@ -42,7 +42,7 @@ HD void soft_serve(struct service *me, struct nic_run *r, const int usual, const
 }
 
 #define SERVES(X) X(USUAL, BARE) X(USUAL, ALL) X(USUAL, FLEX) X(USUAL_TWO, BARE) X(USUAL_TWO, ALL) X(USUAL_TWO, FLEX) \
-	X(USUAL_SPARSE, BARE)
+	X(USUAL_SPARSE, BARE) X(USUAL_FLAME, BARE) X(USUAL_FLAME, ALL) X(USUAL_FLAME, FLEX)
 #define X(usual, instr) \
 	static void soft_##usual##_##instr(struct service *me, void *r) \
 	{ \

@@ -292,6 +292,48 @@ HD void st32_release_sys(void *p, uint32_t v)
 #endif
 }
 
+/* ---- a copy of 64 bytes out of shared memory, by a GPU thread (sm_90) ---- */
+
+#ifdef __CUDACC__
+/* What this thread has stored to shared memory is seen by the copies that it starts. */
+static __device__ __forceinline__ void bulk_sees(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+#endif
+}
+
+/* `from`: an address of shared memory; both 16-byte aligned. */
+static __device__ __forceinline__ void bulk_store(void *to, uint32_t from)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;\n\t"
+		     "cp.async.bulk.commit_group;"
+		     : : "l"(to), "r"(from) : "memory");
+#else
+	(void)to;
+	(void)from;
+	asm volatile("trap;"); /* the host doesn't start this there */
+#endif
+}
+
+/* All that this thread has started have read their source. */
+static __device__ __forceinline__ void bulk_done(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
+#endif
+}
+
+/* And have written it. */
+static __device__ __forceinline__ void bulk_written(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
+#endif
+}
+#endif
+
 /* ---- between threads of one side ---- */
 
 /*

@@ -27,7 +27,9 @@
 #define FS_DOORBELLS(X) \
 	X(RECORD_RING, "record-ring", "record, then doorbell") \
 	X(RING_RECORD_RING, "ring-record-ring", "doorbell, record, the same doorbell again") \
-	X(RING, "ring", "doorbell alone, no record")
+	X(RING, "ring", "doorbell alone, no record") \
+	X(BLUEFLAME, "blueflame", "record, then the whole WQE to the doorbell's line: eight lanes of a warp, 8 bytes each") \
+	X(BLUEFLAME_BULK, "blueflame-bulk", "the same by one copy of 64 bytes (cp.async.bulk)")
 
 /* X(NAME): what a WQE is, as far as the loop must know; INLINE2 takes two basic blocks,
  * all others one */
@@ -49,6 +51,12 @@ enum doorbell_mode {
 #undef X
 	DOORBELL_MODES
 };
+/* The first ones store 8 bytes; the others a whole WQE. */
+enum { WORD_DOORBELLS = DBM_BLUEFLAME };
+HD int doorbell_is_flame(const int mode) { return mode >= WORD_DOORBELLS; }
+/* One of the first ones, known at run time alone: no code of the others is made for it. */
+HD int word_doorbell(int mode) { return (int)((uint32_t)mode % WORD_DOORBELLS); }
+
 enum post_kind {
 #define X(NAME) POST_##NAME,
 	FS_POSTS(X)
@@ -59,7 +67,7 @@ enum post_kind {
 struct queue {
 	uint8_t *wq;             /* WQEBBs, 1 << log_n of them, 64-byte aligned */
 	uint8_t *dbrec;          /* doorbell record */
-	uint8_t *db;             /* 8-byte doorbell */
+	uint8_t *db;             /* 8-byte doorbell; with BlueFlame the first word of a 64-byte line */
 	const uint8_t *cq;       /* CQEs, 1 << log_ncqe of them */
 	uint64_t *ci_word;       /* consumer index, published by whoever polls the CQ */
 	uint32_t log_n, log_ncqe; /* a collapsed CQ has one CQE: 0 */
@@ -346,6 +354,31 @@ HD uint64_t ring_prepare(const struct queue *q, uint64_t pi, const int ord, cons
 		order_doorbell(ord);
 	}
 	return v;
+}
+
+/*
+ * BlueFlame: the first WQE block goes to the doorbell's line, which wakes the NIC and
+ * saves it the fetch. As rdma-core does it (providers/mlx5/qp.c, post_send_db): the WQE in
+ * the queue and the record are written all the same, before, since a NIC that couldn't take
+ * the line's takes the queue's; what goes is a single WQE, all 64 bytes of its block, whatever
+ * its DS; its first word is the doorbell by that library's convention.
+ */
+
+/* All but order and store of the line. */
+HD void flame_prepare(const struct queue *q, uint64_t pi, const int ord)
+{
+	order_record(ord);
+	record_store(q, pi, ord);
+}
+
+/* By one thread, of a CPU: whoever sees the first word sees the others, as if they had come in
+ * one burst from a write-combining buffer. (Cached memory has none: with the first word
+ * first, the line would wander to and fro between two CPUs in the middle of it.) */
+HD void flame_store(const struct queue *q, const uint64_t w[WQE_WORDS], const int ord)
+{
+	for (uint32_t i = 1; i < WQE_WORDS; i++)
+		st64(q->db + i * 8, w[i]);
+	doorbell_store(q, w[0], ord);
 }
 
 /* ---- completion ---- */

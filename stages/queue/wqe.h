@@ -103,6 +103,10 @@ HD uint32_t doorbell_next(uint64_t db)
 	return ds ? (ctrl_index(db) + wqe_blocks(ds)) & INDEX_MASK : ctrl_index(db);
 }
 
+/* What a NIC leaves in words 1 to 7 of a doorbell's line that it has read (BlueFlame):
+ * such a word has not arrived. */
+#define FLAME_EMPTY (~(uint64_t)0)
+
 /* ---- CQE ---- */
 
 enum cqe_opcode { CQE_REQ = 0, CQE_REQ_ERR = 13, CQE_RESP_ERR = 14, CQE_INVALID = 15 };
