@@ -36,6 +36,8 @@ struct path_conf {
 	uint32_t fresh;                   /* bytes that the issuer writes right before intent */
 	uint32_t signal, collapsed;       /* every so manieth message asks for a CQE; one CQE for all */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
+	uint32_t mr_count, mr_random;     /* memory regions of either side; which of them a message takes */
+	uint32_t cache;                   /* entries of the NIC's translation cache; 0: none */
 	uint32_t lines;                   /* that doorbell and tables take in turn */
 	uint64_t messages, warmup, slots, stride; /* slots and stride are powers of two */
 	int32_t plant[2];
@@ -66,10 +68,10 @@ struct path_mem {
 	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
 	struct buf nic_marks, nic_pairs;
 	uint64_t *stage;      /* a CPU issuer's block of marks */
-	size_t record_off, ptes_off, xlat_off; /* the last two from where a line's tables begin */
+	size_t record_off, ptes_off, gen_off, xlat_off; /* but for the first from where a line's tables begin */
 	size_t tables;        /* bytes from one line's tables to the next's */
 	uint32_t line;        /* the one in use: of `db` and `keys` */
-	uint32_t nptes, xlat_pages, block, keep;
+	uint32_t nkeys, nptes, xlat_pages, block, keep;
 };
 
 /* From one line of a doorbell to the next: another page, and another line of it. */
@@ -79,6 +81,11 @@ size_t path_db_bytes(const struct path_conf *c);
 /* The share of the messages that line k gets. */
 uint64_t path_line_share(const struct path_conf *c, uint64_t messages, uint32_t k);
 int path_mem_init(struct path_mem *m, const struct path_conf *c);
+/* Which region a slot's message is in; its key: of the local side or the remote one. */
+uint32_t path_mr_of(const struct path_conf *c, uint64_t slot);
+uint32_t path_key(const struct path_conf *c, int remote, uint32_t mr);
+/* Pages of keys that a pass looks up. */
+uint64_t path_translations(const struct path_conf *c);
 /* Where the line in use stands. */
 uint8_t *path_db(const struct path_mem *m);
 uint8_t *path_tables(const struct path_mem *m);
@@ -121,6 +128,7 @@ struct spans {
 	double *interval[16];    /* [n] each; NAN where not shown */
 	double *stage[STAGES];   /* [n] each; crossing is the total less the rest */
 	double *total, *submit;  /* [n] */
+	double *looked;          /* [n]: lookups << 8 | hits of the NIC's translation cache */
 	double polls;            /* mean a message */
 	int hops;                /* hops are known too: both agents read one clock */
 };
@@ -133,6 +141,9 @@ enum which_blocks { ALL_BLOCKS = -1, PLAIN_BLOCKS, PLANTED_BLOCKS };
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Rows of hits and misses of the NIC's translation cache. */
+int cache_count_rows(const struct path_conf *c, uint64_t messages, uint64_t lookups, uint64_t hits, struct rows *out);
+int spans_cache_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Mean of the differences of n pairs of blocks, and its interval. Sorts d. */
 int paired_summary(double *d, uint64_t n, struct summary *s);
 /* Rows "plant_delta": planted less plain blocks, of all that does not need a hop. */

@@ -74,7 +74,7 @@ static uint32_t hits_of(struct many *x, uint32_t lk, uint32_t rk, uint64_t loff,
 	assert_int_equal(rig_syndrome(&x->r, x->r.s.cqes - 1, m), 0);
 	assert_int_equal(x->cache[0] - looks, kind == POST_INLINE ? 1 : 2);
 	if (instr != BARE)
-		assert_int_equal(looked_of(x, m), looked((uint32_t)(x->cache[0] - looks), (uint32_t)(x->cache[1] - before)));
+		assert_int_equal(looked_of(x, m), cache_looked((uint32_t)(x->cache[0] - looks), (uint32_t)(x->cache[1] - before)));
 	return (uint32_t)(x->cache[1] - before);
 }
 

@@ -176,6 +176,9 @@ static const char *const grid[] = {
 	"metric=rate cq=collapsed depth=32 batch=7 check=each", "metric=rate cq=collapsed depth=64 batch=3 check=end size=24",
 	"metric=rate signal=2 depth=8", "metric=rate signal=16 depth=64 batch=7 check=end", "metric=rate signal=4 depth=4 size=300",
 	"metric=rate signal=8 depth=64 cq=collapsed check=end", "metric=rate signal=64 depth=64 messages=129 warmup=0",
+	"mr_count=4", "mr_count=256 mr_order=random size=300 depth=8 batch=3", "xlat_cache=1", "xlat_cache=8 mr_count=4 size=300",
+	"xlat_cache=2 mr_count=8 mr_order=random op=read size=40", "xlat_cache=16 mr_count=8 cq=collapsed depth=16 batch=5",
+	"xlat_cache=256 mr_count=256 page=64k size=4096 recover_every=1", "metric=rate xlat_cache=4 mr_count=4 depth=64 batch=7",
 	"metric=rate signal=16 depth=64 messages=7 check=end", "metric=rate signal=16 depth=64 messages=10000 check=end size=13",
 };
 
@@ -255,6 +258,12 @@ static void random_point(struct point *pt)
 		point_set(pt, "metric=latency depth=1 batch=1");
 		set_number(pt, "fresh", 16 * below(40));
 	}
+	if (!below(8)) {
+		set_number(pt, "mr_count", 1u << below(9));
+		set_word(pt, "mr_order");
+	}
+	if (!below(8))
+		set_number(pt, "xlat_cache", 1u << below(9));
 	if (!below(8)) { /* few others could be */
 		uint64_t signal = 1u << below(5), batch = 1 + below(8);
 

@@ -31,7 +31,7 @@ enum { CACHE_ENTRY = 64, CACHE_HEAD = 64, CACHE_MOST = 256 };
 /* No page: addresses end before it. */
 #define CACHE_NO_PAGE (~(uint64_t)0)
 
-HD size_t cache_bytes(uint32_t entries) { return entries ? CACHE_HEAD + (size_t)entries * CACHE_ENTRY : 0; }
+HD uint64_t cache_bytes(uint32_t entries) { return entries ? CACHE_HEAD + (uint64_t)entries * CACHE_ENTRY : 0; }
 
 /* Near memory: addresses are of shared memory on a GPU, plain pointers on a CPU. */
 HD uint64_t near_address(const void *p)
@@ -104,7 +104,7 @@ HD void cache_put(const struct engine *e, uint64_t gen, uint32_t key, const stru
 }
 
 /* What a message's record says of it: lookups, and hits among them. */
-HD uint32_t looked(uint32_t lookups, uint32_t hits) { return lookups << 8 | hits; }
+HD uint32_t cache_looked(uint32_t lookups, uint32_t hits) { return lookups << 8 | hits; }
 
 HD void cache_count(const struct engine *e, uint32_t lookups, uint32_t hits)
 {
@@ -128,7 +128,7 @@ HD uint32_t engine_check_cached(const struct engine *e, const struct work *k, ui
 	if (UNLIKELY(!f.hit))
 		key_load(key_at(&e->tab, k->rkey), &f.key);
 	synd = engine_check_by(e, k, &f.key, near_span, far_span, dep, &f, &n, 1, inl);
-	*look = looked(inl ? 1 : 2, f.hit + n.hit);
+	*look = cache_looked(inl ? 1 : 2, f.hit + n.hit);
 	if (UNLIKELY(synd))
 		return synd;
 	if (UNLIKELY(!f.hit))
