@@ -198,6 +198,8 @@ static int run_latency(struct path_run *r)
 		rc = spans_rows(&s, c, r->out);
 	if (!rc)
 		rc = cache_rows(r, &s, instr);
+	if (!rc)
+		rc = spans_source_rows(&s, c, r->out);
 	if (!rc && observe)
 		rc = observer_row(r, &s, &outer);
 	if (!rc && instr != BARE && c->nic->completes)

@@ -15,6 +15,7 @@
 #include "stages/nic/nic.h"
 #include "stages/place/place.h"
 #include "stages/stage.h"
+#include "stages/translation/register.h"
 #include "stages/vars.h"
 #include <stdio.h>
 
@@ -36,6 +37,10 @@ struct path_conf {
 	uint32_t fresh;                   /* bytes that the issuer writes right before intent */
 	uint32_t signal, collapsed;       /* every so manieth message asks for a CQE; one CQE for all */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
+	int registration;                 /* enum registration_word; if it isn't persistent: */
+	const struct mech_ops *mech;      /* by which it is registered on demand */
+	int reg_device;
+	uint64_t host_page;               /* of the memory that is registered, or copied from */
 	uint32_t mr_count, mr_random;     /* memory regions of either side; which of them a message takes */
 	uint32_t cache;                   /* entries of the NIC's translation cache; 0: none */
 	uint32_t lines;                   /* that doorbell and tables take in turn */
@@ -62,6 +67,7 @@ struct path_mem {
 	struct buf queue;     /* WQEs, then the record in a line of its own */
 	struct buf db, cq;
 	struct buf src, dst;  /* payload slots, page-aligned */
+	struct source *source; /* what stands behind src; NULL: nothing */
 	struct buf keys;      /* at the NIC: keys, page entries, scratch */
 	struct buf home;      /* at the issuer: consumer index */
 	struct buf fresh;     /* at the issuer: what it writes before it decides to send */
@@ -109,12 +115,27 @@ struct pass {
 	uint64_t npairs;
 	uint64_t *nic_marks;     /* [messages][NIC_SLOTS] */
 	struct clock_pair *nic_pairs; /* [1 + blocks]: at both ends of each block of nic_marks */
+	double *before, *after;  /* ns of registering or copying, of taking back, [messages]; or NULL */
 	uint64_t end_wrong;      /* wrong words found at the end */
 	struct disturb d0, d1;
 };
 
+/* path_source.c: memory that isn't registered for good. -ENODEV, with a reason, where the
+ * machine has no such memory. */
+int source_init(struct path_mem *m, const struct path_conf *c);
+void source_term(struct path_mem *m);
+void source_forbid(const struct path_mem *m);
+/* Around a pass; ready: between two messages, before message m is decided on. */
+int source_begin(const struct path_mem *m, const struct path_conf *c, const struct pass *p);
+int source_ready(void *source, uint64_t m);
+int source_end(const struct path_mem *m);
+int source_collect(const struct path_mem *m, struct pass *p);
+
 /* What the NIC's engine is given for a pass. */
 void path_engine(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct engine *e);
+/* And its issuer. */
+void path_issue(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
+		const struct sink_conf *sink, struct issue_args *a);
 /* Runs one pass. A negative return, with a reason, when the point has failed. */
 int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p);
 void pass_term(struct pass *p);
@@ -128,6 +149,7 @@ struct spans {
 	double *interval[16];    /* [n] each; NAN where not shown */
 	double *stage[STAGES];   /* [n] each; crossing is the total less the rest */
 	double *total, *submit;  /* [n] */
+	double *before, *after;  /* [n], as a pass's; NULL: there are none */
 	double *looked;          /* [n]: lookups << 8 | hits of the NIC's translation cache */
 	double polls;            /* mean a message */
 	int hops;                /* hops are known too: both agents read one clock */
@@ -141,6 +163,8 @@ enum which_blocks { ALL_BLOCKS = -1, PLAIN_BLOCKS, PLANTED_BLOCKS };
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Rows of registering or copying, and of the total with it. */
+int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Rows of hits and misses of the NIC's translation cache. */
 int cache_count_rows(const struct path_conf *c, uint64_t messages, uint64_t lookups, uint64_t hits, struct rows *out);
 int spans_cache_rows(const struct spans *s, const struct path_conf *c, struct rows *out);

@@ -140,8 +140,9 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 	if (inl && c->size > WQE_INLINE_TWO)
 		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u: a WQE of two basic blocks carries at most %d B; legal: size=0..%d, or payload=pointer",
 			  c->size, WQE_INLINE_TWO, WQE_INLINE_TWO);
+	c->registration = fs_word(pt, "registration");
 	if (fs_is(pt, "payload", "auto"))
-		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX;
+		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX && c->registration == REGISTERED_PERSISTENT;
 	c->choice.kind = c->op == WQE_NOP ? POST_NOP : c->op == WQE_READ ? POST_READ :
 			 !inl ? POST_WRITE : c->size > WQE_INLINE_MAX ? POST_INLINE2 : POST_INLINE;
 	return 0;
@@ -244,6 +245,40 @@ static int resolve_lines(const struct point *pt, struct path_conf *c, char *why,
 	if (c->messages < c->lines)
 		return fs_refuse(EINVAL, why, len, "lines=%u with messages=%llu: none is left for some; legal: lines=1..%llu", c->lines,
 			  (unsigned long long)c->messages, (unsigned long long)c->messages);
+	return 0;
+}
+
+/* Memory that isn't registered for good. */
+static int resolve_registration(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
+{
+	const char *word = c->registration == REGISTERED_STAGED ? "staged" : "on-demand", *legal;
+	int w = fs_word(pt, "mechanism");
+	char name[32];
+
+	if (c->registration == REGISTERED_PERSISTENT)
+		return fs_is(pt, "host_page", "auto") ? 0 :
+		       fs_refuse(EINVAL, why, len, "host_page with registration=persistent: it is of memory that is registered on demand, or copied from; legal: host_page=auto");
+	if (fs_is(pt, "issuer", "gpu") || !c->nic->completes || c->nic->on_gpu)
+		return fs_refuse(EINVAL, why, len, "registration=%s: a CPU thread does it between two messages, and while it does no kernel may be resident; legal: issuer=cpu with nic=soft", word);
+	if (c->choice.kind != POST_WRITE || !c->size)
+		return fs_refuse(EINVAL, why, len, "registration=%s: it is of the memory that a payload is read from; legal: op=write with size=1.. and payload=pointer or auto", word);
+	if (c->metric != METRIC_LATENCY || c->depth > 1 || c->plant[0] >= 0 || c->plant[1] >= 0 || c->fault || c->mr_count > 1 || c->lines > 1)
+		return fs_refuse(EINVAL, why, len, "registration=%s: legal with metric=latency and depth=1, mr_count=1, lines=1, without plant and fault", word);
+	if (fs_is(pt, "host_page", "2m") && !host_has_huge(why, len))
+		return -ENODEV;
+	if (c->registration == REGISTERED_STAGED)
+		return 0;
+	fs_word_text(pt, "mechanism", name, sizeof(name));
+	c->mech = mech_registers(w, &legal);
+	if (!c->mech)
+		return fs_refuse(EINVAL, why, len, "registration=on-demand with mechanism=%s: it doesn't register memory that holds something already; legal: mechanism=%s", name, legal);
+	c->reg_device = mech_needs_gpu(w) ? (int)fs_num(pt, "gpu") : -1;
+	if (c->reg_device >= 0 && !m->ngpus)
+		return fs_refuse(ENODEV, why, len, "mechanism=%s needs a GPU: %s; without one: mlock", name, m->gpu_reason[0] ? m->gpu_reason : "none found");
+	if (c->reg_device >= m->ngpus)
+		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", c->reg_device, m->ngpus - 1);
+	if (mech_locks(w) && c->stride > host_lock_limit())
+		return fs_refuse(ENODEV, why, len, "size=%u: this process may lock %llu B (ulimit -l)", c->size, (unsigned long long)host_lock_limit());
 	return 0;
 }
 
@@ -370,6 +405,11 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 	c->messages = fs_is(pt, "messages", "auto") ? few : (uint64_t)fs_num(pt, "messages");
 	c->warmup = fs_is(pt, "warmup", "auto") ? (c->size <= BIG ? 1024 : 8) : (uint64_t)fs_num(pt, "warmup");
 	c->stride = pow2_at_least(c->size < 8 ? 8 : c->size);
+	if (c->registration != REGISTERED_PERSISTENT) { /* whole pages of each slot, of the host's and of the NIC's */
+		c->host_page = fs_is(pt, "host_page", "2m") ? PAGE_2M : PAGE_4K;
+		c->stride = c->stride > c->host_page ? c->stride : c->host_page;
+		c->stride = c->stride > 1ull << c->page_shift ? c->stride : 1ull << c->page_shift;
+	}
 	fit = SLOT_BYTES / c->stride;
 	fit = fit ? 1ull << (63 - __builtin_clzll(fit)) : 1;
 	c->slots = pow2_at_least(c->depth > 64 ? c->depth : 64);
@@ -453,7 +493,7 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
 	if ((rc = resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
-	    (rc = resolve_lines(pt, c, why, len)) || (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
+	    (rc = resolve_lines(pt, c, why, len)) || (rc = resolve_registration(pt, m, c, why, len)) || (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)))
 		return rc;
 	c->order_class = order_class_of(c);
@@ -471,6 +511,6 @@ uint32_t path_gap_ticks(const struct path_conf *c)
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
 	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
-	"segment", "page", "mr_count", "mr_order", "xlat_cache", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
+	"segment", "page", "registration", "mechanism", "host_page", "mr_count", "mr_order", "xlat_cache", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
 	"untold", "cpu", "nic_cpu", NULL
 };

@@ -142,7 +142,8 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	if ((rc = place_alloc(&m->queue, c->place[OBJ_QUEUE], m->record_off + LINE, 4096, c->pinned)) ||
 	(rc = place_kept(&m->db, "doorbell", c->place[OBJ_DB], path_db_bytes(c), 4096, c->pinned)) ||
 	(rc = place_kept(&m->cq, "cq", c->place[OBJ_CQ], n * CQE_SIZE, 4096, c->pinned)) ||
-	(rc = place_alloc(&m->src, c->place[OBJ_SRC], bytes, page, c->pinned)) ||
+	(c->registration != REGISTERED_PERSISTENT && (rc = source_init(m, c))) ||
+	(c->registration != REGISTERED_ON_DEMAND && (rc = place_alloc(&m->src, c->place[OBJ_SRC], bytes, page, c->pinned))) ||
 	(rc = place_alloc(&m->dst, c->place[OBJ_DST], bytes, page, c->pinned)) ||
 	(rc = keys_init(m, c)) ||
 	(rc = place_alloc(&m->home, issuer, LINE, 4096, c->pinned)) ||
@@ -153,6 +154,7 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	(rc = place_alloc(&m->nic_marks, c->place[OBJ_KEYS], (uint64_t)m->keep * NIC_SLOTS * 8, 4096, c->pinned)) ||
 	(rc = place_alloc(&m->nic_pairs, c->place[OBJ_KEYS], (uint64_t)m->keep / m->block * sizeof(struct clock_pair), 4096, c->pinned)))
 		return rc;
+	source_forbid(m);
 	m->stage = aligned_alloc(LINE, (size_t)m->block * SINK_SLOTS * 8); /* without marks nothing is kept */
 	return m->stage ? 0 : fs_fail(ENOMEM, "no memory for marks");
 }
@@ -162,6 +164,7 @@ void path_mem_term(struct path_mem *m)
 	struct buf *all[] = { &m->queue, &m->db, &m->cq, &m->src, &m->dst, &m->keys, &m->home, &m->fresh,
 			      &m->issuer_marks, &m->issuer_pairs, &m->out, &m->nic_marks, &m->nic_pairs };
 
+	source_term(m); /* it takes back what the tables name */
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		place_free(all[i]);
 	free(m->stage);

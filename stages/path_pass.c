@@ -85,8 +85,8 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 /* Where marks are kept every message has its own CQE: in the pass that settles too. */
 static uint32_t signal_of(const struct path_conf *c, const struct pass *p) { return p->record ? 1 : c->signal; }
 
-static void issue_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
-		       const struct sink_conf *sink, struct issue_args *a)
+void path_issue(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
+		const struct sink_conf *sink, struct issue_args *a)
 {
 	int rd = c->op == WQE_READ;
 
@@ -119,7 +119,9 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->warmup = p->warmup;
 	a->messages = p->messages;
 	a->wait_ns = WAIT_NS;
-	a->fill = a->check = c->check == CHECK_EACH;
+	a->check = c->check == CHECK_EACH;
+	a->hooked = m->source != NULL;
+	a->fill = a->check | a->hooked;
 	a->consumed = (uint32_t)c->nic->completes;
 	a->record = (uint32_t)p->record;
 	a->settle = (uint32_t)p->settle;
@@ -217,6 +219,8 @@ static int collect(struct path_mem *m, const struct path_conf *c, struct pass *p
 		rc = collect_nic(m, p);
 	if (!rc && c->check == CHECK_END)
 		rc = end_slots(m, c, p, 0);
+	if (!rc && m->source)
+		rc = source_collect(m, p);
 	return rc;
 }
 
@@ -334,6 +338,7 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	struct issue_choice choice = c->choice;
 	struct issue_args a;
 	struct sink_conf sink;
+	struct issue_hook hook = { source_ready, m->source };
 	struct nic_run *run = NULL;
 	uint64_t block = p->record ? m->block : BARE_BLOCK;
 	int rc, rc2;
@@ -344,11 +349,12 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	choice.cq = c->collapsed || sparse ? CQ_OTHER : CQ_RING;
 	sink_fill(c, p, &sink);
 	sink.block = m->block;
-	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))))
+	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))) ||
+	    (m->source && (rc = source_begin(m, c, p))))
 		return rc;
 	path_engine(m, c, p, &np.eng);
 	np.sink = sink;
-	issue_fill(m, c, p, &sink, &a);
+	path_issue(m, c, p, &sink, &a);
 	if (c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu)))
 		return rc;
 	if ((rc = c->nic->start(&np, &run)))
@@ -357,8 +363,10 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	if (c->issuer_gpu >= 0)
 		rc = issuer_gpu_run(&a, choice, c->issuer_gpu, PASS_S);
 	else
-		rc = issuer_cpu_run(&a, choice, m->stage);
+		rc = issuer_cpu_run(&a, choice, m->stage, &hook);
 	disturb_read(&p->d1);
+	if (m->source && (rc2 = source_end(m)) && !rc)
+		rc = rc2;
 	rc2 = c->nic->stop(run, &p->nic);
 	/* a NIC that won't stop still uses the memory: that comes before any other reason */
 	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
@@ -377,6 +385,9 @@ void pass_term(struct pass *p)
 {
 	free(p->marks);
 	free(p->pairs);
+	free(p->before);
+	free(p->after);
+	p->before = p->after = NULL;
 	free(p->nic_marks);
 	free(p->nic_pairs);
 	p->marks = p->nic_marks = NULL;

@@ -49,6 +49,8 @@ void spans_term(struct spans *s)
 		free(s->interval[i]);
 	for (int i = 0; i < STAGES; i++)
 		free(s->stage[i]);
+	free(s->before);
+	free(s->after);
 	free(s->looked);
 	free(s->total);
 	free(s->submit);
@@ -95,6 +97,12 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 {
 	uint64_t npairs = p->npairs, polls = 0, j = s->n;
 
+	if (p->before && !s->before) {
+		s->before = malloc(s->cap * sizeof(double));
+		s->after = malloc(s->cap * sizeof(double));
+		if (!s->before || !s->after)
+			return fs_fail(ENOMEM, "no memory for samples");
+	}
 	s->block = m->block;
 	s->hops = p->instr != BARE && !p->rotate && c->nic->completes && c->issuer_gpu < 0 && c->nic_gpu < 0;
 	for (uint64_t i = 0; i < p->messages; i++) {
@@ -132,6 +140,10 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 		s->total[j] = ticks_between(p, i, MARK_INTENT, MARK_NOTICED, shown) * fi;
 		s->submit[j] = ticks_between(p, i, MARK_INTENT, MARK_RUNG, shown) * fi;
 		s->stage[STAGE_CROSSING][j] = s->total[j] - own;
+		if (p->before) {
+			s->before[j] = p->before[i];
+			s->after[j] = p->after[i];
+		}
 		s->looked[j] = p->nic_marks && c->cache ? (double)p->nic_marks[i * NIC_SLOTS + NS_LOOKED] : 0;
 		polls += p->marks[i * ISSUER_SLOTS + IS_POLLS];
 		j++;
@@ -301,6 +313,40 @@ int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *ou
 	if (c->marks != MARKS_OUTER && (rc = whole_row("submit", &submit, c, 0, out)))
 		return rc;
 	return whole_row("total", &total, c, 1, out);
+}
+
+static int source_row(const struct spans *s, const struct path_conf *c, const double *x, const char *stage,
+		      const char *metric, struct rows *out)
+{
+	struct row *r = path_row(out, c, stage, metric, "ns");
+
+	if (!r)
+		return -ENOMEM;
+	origin_of(r, c, !strcmp(stage, "total"));
+	return summary_shown(x, s->n, s->block, &r->s);
+}
+
+int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
+{
+	int staged = c->registration == REGISTERED_STAGED, rc;
+	double *x;
+
+	if (!s->before)
+		return 0;
+	if ((rc = source_row(s, c, s->before, "translation", staged ? "staging_copy" : "register", out)) ||
+	    (!staged && (rc = source_row(s, c, s->after, "translation", "deregister", out))))
+		return rc;
+	if (!(x = malloc((s->n ? s->n : 1) * sizeof(*x))))
+		return fs_fail(ENOMEM, "no memory for samples");
+	for (uint64_t i = 0; i < s->n; i++)
+		x[i] = s->before[i] + s->after[i];
+	rc = source_row(s, c, x, "translation", "registration_cost", out);
+	for (uint64_t i = 0; i < s->n; i++)
+		x[i] += s->total[i];
+	if (!rc)
+		rc = source_row(s, c, x, "total", "total_with_registration", out);
+	free(x);
+	return rc;
 }
 
 /* The interval of those messages that found everything, or of those that had to walk. */
