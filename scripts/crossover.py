@@ -78,7 +78,9 @@ def size_text(x):
 
 def said(f, arm):
     """Arm `a` is the copy."""
-    over = f'{size_text(f.sizes[0])} to {size_text(f.sizes[1])} ({f.n} sizes)' if f.n else 'no size that both arms have'
+    if not f.n:
+        return 'no size has a figure in both arms'
+    over = f'{size_text(f.sizes[0])} to {size_text(f.sizes[1])} ({f.n} sizes)'
     name = {'a': 'staging', 'b': arm}
     if f.found == 'crossover':
         return (f'crossover at {size_text(f.at)} [{size_text(f.lo)}, {size_text(f.hi)}]: '

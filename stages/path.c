@@ -409,6 +409,19 @@ static void found(struct path_run *r)
 	rows_found(r->out, "involuntary_switches", "%llu", (unsigned long long)r->involuntary);
 }
 
+/* The point is skipped. */
+static int lacking(struct path_run *r)
+{
+	struct row *row = rows_add(r->out);
+
+	if (!row)
+		return -ENOMEM;
+	row->status = FS_SKIPPED;
+	strcpy(row->reason_code, "absent");
+	snprintf(row->reason, sizeof(row->reason), "%s", r->mem.lacks);
+	return 0;
+}
+
 static int path_run(const struct point *pt, struct rows *out)
 {
 	struct path_conf c;
@@ -427,6 +440,11 @@ static int path_run(const struct point *pt, struct rows *out)
 	if (c.pinned && (rc = cuda_use(c.issuer_gpu, c.nic_gpu)))
 		return rc;
 	rc = path_mem_init(&r.mem, &c);
+	if (rc == 1) {
+		rc = lacking(&r);
+		path_mem_term(&r.mem);
+		return rc;
+	}
 	if (!rc)
 		rc = settle(&r);
 	if (!rc)

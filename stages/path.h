@@ -68,6 +68,7 @@ struct path_mem {
 	struct buf db, cq;
 	struct buf src, dst;  /* payload slots, page-aligned */
 	struct source *source; /* what stands behind src; NULL: nothing */
+	char lacks[200];      /* what this machine lacks for it, as was seen only now */
 	struct buf keys;      /* at the NIC: keys, page entries, scratch */
 	struct buf home;      /* at the issuer: consumer index */
 	struct buf fresh;     /* at the issuer: what it writes before it decides to send */
@@ -86,6 +87,7 @@ enum { DB_STRIDE = 4096 + 64 };
 size_t path_db_bytes(const struct path_conf *c);
 /* The share of the messages that line k gets. */
 uint64_t path_line_share(const struct path_conf *c, uint64_t messages, uint32_t k);
+/* 1: m->lacks says what there isn't here. */
 int path_mem_init(struct path_mem *m, const struct path_conf *c);
 /* Which region a slot's message is in; its key: of the local side or the remote one. */
 uint32_t path_mr_of(const struct path_conf *c, uint64_t slot);
@@ -120,8 +122,7 @@ struct pass {
 	struct disturb d0, d1;
 };
 
-/* path_source.c: memory that isn't registered for good. -ENODEV, with a reason, where the
- * machine has no such memory. */
+/* path_source.c: memory that isn't registered for good. 1: as path_mem_init. */
 int source_init(struct path_mem *m, const struct path_conf *c);
 void source_term(struct path_mem *m);
 void source_forbid(const struct path_mem *m);

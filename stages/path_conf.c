@@ -388,6 +388,9 @@ static int resolve_regions(struct path_conf *c, uint64_t fit, char *why, size_t 
 		return fs_refuse(EINVAL, why, len, "mr_count=%u with depth=%u: a message under way has a slot of its own, and %d can have a region; legal: depth=1..%d",
 			  c->mr_count, c->depth, RESOLVER_CHUNKS, RESOLVER_CHUNKS);
 	c->slots = pow2_at_least(c->depth > c->mr_count ? c->depth : c->mr_count);
+	if (c->slots > fit && c->slots > pow2_at_least(c->depth))
+		return fs_refuse(EINVAL, why, len, "mr_count=%u with size=%u: a region has a slot of its own, and %llu of them fit into %llu MiB; legal: mr_count=1..%llu",
+				  c->mr_count, c->size, (unsigned long long)fit, SLOT_BYTES >> 20, (unsigned long long)fit);
 	if (c->mr_random)
 		c->slots = c->slots > fit ? c->slots : fit < RESOLVER_CHUNKS ? fit : RESOLVER_CHUNKS;
 	return 0;

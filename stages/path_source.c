@@ -17,6 +17,7 @@
 #include "stages/path_layout.h"
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,9 +137,9 @@ int source_init(struct path_mem *m, const struct path_conf *c)
 	s->all.host.page = c->host_page;
 	rc = c->registration == REGISTERED_STAGED ? reg_host_open(&s->all) : c->mech->open(&s->all);
 	if (rc == 1)
-		fs_fail(ENODEV, "%s", s->all.why);
+		snprintf(m->lacks, sizeof(m->lacks), "%s", s->all.why);
 	if (rc || c->registration == REGISTERED_STAGED)
-		return rc == 1 ? -ENODEV : rc;
+		return rc;
 	m->src = (struct buf){ .p = s->all.host.p, .bytes = s->all.bytes, .place = PLACE_HOST, .kept = 1 };
 	return 0;
 }
