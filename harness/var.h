@@ -58,7 +58,7 @@ int fs_value_equal(const struct value *a, const struct value *b);
 int fs_list_parse(const struct var *v, const char *text, struct value *out, int max);
 
 /* ---- a point: a value for every variable ---- */
-#define FS_VARS_MAX 64
+#define FS_VARS_MAX 128
 #define FS_ID_LEN 13 /* 12 hex digits and the end */
 
 struct probe;

@@ -29,6 +29,7 @@ struct path_run {
 	uint64_t steal, involuntary;
 	int unsettled;
 	uint64_t smid_issuer, smid_nic;
+	uint64_t looked_in, lookups, hits; /* of bare passes: messages, and what the NIC counted */
 };
 
 static int path_check(const struct point *pt, const struct machine *m, char *why, size_t len)
@@ -90,6 +91,11 @@ static int do_pass(struct path_run *r, struct pass *p)
 	r->involuntary += p->d1.involuntary - p->d0.involuntary;
 	r->smid_issuer = p->out.smid;
 	r->smid_nic = p->nic.smid;
+	if (p->instr == BARE) {
+		r->looked_in += p->out.done;
+		r->lookups += p->nic.lookups;
+		r->hits += p->nic.hits;
+	}
 	return rc;
 }
 
@@ -111,6 +117,7 @@ static int settle(struct path_run *r)
 	p.settle = c.pinned;
 	rc = do_pass(r, &p);
 	r->c = keep;
+	r->looked_in = r->lookups = r->hits = 0;
 	pass_term(&p);
 	return rc;
 }
@@ -153,6 +160,15 @@ static int polls_row(struct path_run *r, const struct spans *s)
 	return 0;
 }
 
+/* By the marked messages; bare passes have the NIC's counts alone, their warm-up among them. */
+static int cache_rows(struct path_run *r, const struct spans *s, int instr)
+{
+	if (!r->c->cache)
+		return 0;
+	return instr != BARE ? spans_cache_rows(s, r->c, r->out) :
+			       cache_count_rows(r->c, r->looked_in, r->lookups, r->hits, r->out);
+}
+
 static int run_latency(struct path_run *r)
 {
 	const struct path_conf *c = r->c;
@@ -181,6 +197,10 @@ static int run_latency(struct path_run *r)
 	observe &= outer.n > 0;
 	if (!rc)
 		rc = spans_rows(&s, c, r->out);
+	if (!rc)
+		rc = cache_rows(r, &s, instr);
+	if (!rc)
+		rc = spans_source_rows(&s, c, r->out);
 	if (!rc && observe)
 		rc = observer_row(r, &s, &outer);
 	if (!rc && instr != BARE && c->nic->completes)
@@ -211,6 +231,8 @@ static int run_plant(struct path_run *r)
 		pass_raw(c, &p, r->out->raw);
 	if (!rc)
 		rc = spans_rows(&s[PLANTED_BLOCKS], c, r->out);
+	if (!rc)
+		rc = cache_rows(r, &s[PLANTED_BLOCKS], FLEX);
 	if (!rc)
 		rc = spans_delta_rows(&s[PLANTED_BLOCKS], &s[PLAIN_BLOCKS], c, r->out);
 	if (!rc)
@@ -282,8 +304,12 @@ static int run_rate(struct path_run *r)
 	if (!rc && instr != BARE && !(rc = spans_init(&s, p.messages))) {
 		if (!(rc = spans_add(&s, &r->mem, r->c, &p, ALL_BLOCKS)))
 			rc = spans_rows(&s, r->c, r->out);
+		if (!rc)
+			rc = cache_rows(r, &s, instr);
 		spans_term(&s);
 	}
+	if (!rc && instr == BARE)
+		rc = cache_rows(r, NULL, BARE);
 	pass_term(&p);
 	return rc;
 }
@@ -375,6 +401,8 @@ static void found(struct path_run *r)
 	rows_found(r->out, "order_class", "%s", c->order_class);
 	rows_found(r->out, "messages", "%llu", (unsigned long long)c->messages);
 	rows_found(r->out, "slots", "%llu", (unsigned long long)c->slots);
+	if (c->cache || c->mr_count > 1)
+		rows_found(r->out, "translations", "%llu of a side", (unsigned long long)path_translations(c));
 	rows_found(r->out, "block", "%u", r->mem.block);
 	rows_found(r->out, "issuer", "%s", place_name(c->issuer_gpu, name, sizeof(name)));
 	if (c->nic->on_gpu)
@@ -392,6 +420,19 @@ static void found(struct path_run *r)
 	rows_found(r->out, "messages_done", "%llu", (unsigned long long)r->messages);
 	rows_found(r->out, "steal_ticks", "%llu", (unsigned long long)r->steal);
 	rows_found(r->out, "involuntary_switches", "%llu", (unsigned long long)r->involuntary);
+}
+
+/* The point is skipped. */
+static int lacking(struct path_run *r)
+{
+	struct row *row = rows_add(r->out);
+
+	if (!row)
+		return -ENOMEM;
+	row->status = FS_SKIPPED;
+	strcpy(row->reason_code, "absent");
+	snprintf(row->reason, sizeof(row->reason), "%s", r->mem.lacks);
+	return 0;
 }
 
 static int path_run(const struct point *pt, struct rows *out)
@@ -412,6 +453,11 @@ static int path_run(const struct point *pt, struct rows *out)
 	if ((rc = path_use(&c, out)))
 		return rc;
 	rc = path_mem_init(&r.mem, &c);
+	if (rc == 1) {
+		rc = lacking(&r);
+		path_mem_term(&r.mem);
+		return rc;
+	}
 	if (!rc)
 		rc = settle(&r);
 	if (!rc)

@@ -15,6 +15,7 @@
 #include "stages/nic/nic.h"
 #include "stages/place/place.h"
 #include "stages/stage.h"
+#include "stages/translation/register.h"
 #include "stages/vars.h"
 #include <stdio.h>
 
@@ -36,6 +37,12 @@ struct path_conf {
 	uint32_t fresh;                   /* bytes that the issuer writes right before intent */
 	uint32_t signal, collapsed;       /* every so manieth message asks for a CQE; one CQE for all */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
+	int registration;                 /* enum registration_word; if it isn't persistent: */
+	const struct mech_ops *mech;      /* by which it is registered on demand */
+	int reg_device;
+	uint64_t host_page;               /* of the memory that is registered, or copied from */
+	uint32_t mr_count, mr_random;     /* memory regions of either side; which of them a message takes */
+	uint32_t cache;                   /* entries of the NIC's translation cache; 0: none */
 	uint32_t lines;                   /* that doorbell and tables take in turn */
 	uint64_t messages, warmup, slots, stride; /* slots and stride are powers of two */
 	int32_t plant[2];
@@ -66,16 +73,18 @@ struct path_mem {
 	struct buf queue;     /* WQEs, then the record in a line of its own */
 	struct buf db, cq;
 	struct buf src, dst;  /* payload slots, page-aligned */
+	struct source *source; /* what stands behind src; NULL: nothing */
+	char lacks[200];      /* what this machine lacks for it, as was seen only now */
 	struct buf keys;      /* at the NIC: keys, page entries, scratch */
 	struct buf home;      /* at the issuer: consumer index */
 	struct buf fresh;     /* at the issuer: what it writes before it decides to send */
 	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
 	struct buf nic_marks, nic_pairs;
 	uint64_t *stage;      /* a CPU issuer's block of marks */
-	size_t record_off, ptes_off, xlat_off; /* the last two from where a line's tables begin */
+	size_t record_off, ptes_off, gen_off, xlat_off; /* but for the first from where a line's tables begin */
 	size_t tables;        /* bytes from one line's tables to the next's */
 	uint32_t line;        /* the one in use: of `db` and `keys` */
-	uint32_t nptes, xlat_pages, block, keep;
+	uint32_t nkeys, nptes, xlat_pages, block, keep;
 };
 
 /* From one line of a doorbell to the next: another page, and another line of it. */
@@ -84,7 +93,13 @@ enum { DB_STRIDE = 4096 + 64 };
 size_t path_db_bytes(const struct path_conf *c);
 /* The share of the messages that line k gets. */
 uint64_t path_line_share(const struct path_conf *c, uint64_t messages, uint32_t k);
+/* 1: m->lacks says what there isn't here. */
 int path_mem_init(struct path_mem *m, const struct path_conf *c);
+/* Which region a slot's message is in; its key: of the local side or the remote one. */
+uint32_t path_mr_of(const struct path_conf *c, uint64_t slot);
+uint32_t path_key(const struct path_conf *c, int remote, uint32_t mr);
+/* Pages of keys that a pass looks up. */
+uint64_t path_translations(const struct path_conf *c);
 /* Where the line in use stands. */
 uint8_t *path_db(const struct path_mem *m);
 uint8_t *path_tables(const struct path_mem *m);
@@ -108,12 +123,26 @@ struct pass {
 	uint64_t npairs;
 	uint64_t *nic_marks;     /* [messages][NIC_SLOTS] */
 	struct clock_pair *nic_pairs; /* [1 + blocks]: at both ends of each block of nic_marks */
+	double *before, *after;  /* ns of registering or copying, of taking back, [messages]; or NULL */
 	uint64_t end_wrong;      /* wrong words found at the end */
 	struct disturb d0, d1;
 };
 
+/* path_source.c: memory that isn't registered for good. 1: as path_mem_init. */
+int source_init(struct path_mem *m, const struct path_conf *c);
+void source_term(struct path_mem *m);
+void source_forbid(const struct path_mem *m);
+/* Around a pass; ready: between two messages, before message m is decided on. */
+int source_begin(const struct path_mem *m, const struct path_conf *c, const struct pass *p);
+int source_ready(void *source, uint64_t m);
+int source_end(const struct path_mem *m);
+int source_collect(const struct path_mem *m, struct pass *p);
+
 /* What the NIC's engine is given for a pass. */
 void path_engine(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct engine *e);
+/* And its issuer. */
+void path_issue(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
+		const struct sink_conf *sink, struct issue_args *a);
 /* Runs one pass. A negative return, with a reason, when the point has failed. */
 int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p);
 void pass_term(struct pass *p);
@@ -127,6 +156,8 @@ struct spans {
 	double *interval[16];    /* [n] each; NAN where not shown */
 	double *stage[STAGES];   /* [n] each; crossing is the total less the rest */
 	double *total, *submit;  /* [n] */
+	double *before, *after;  /* [n], as a pass's; NULL: there are none */
+	double *looked;          /* [n]: lookups << 8 | hits of the NIC's translation cache */
 	double polls;            /* mean a message */
 	int hops;                /* hops are known too: both agents read one clock */
 };
@@ -139,6 +170,11 @@ enum which_blocks { ALL_BLOCKS = -1, PLAIN_BLOCKS, PLANTED_BLOCKS };
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Rows of registering or copying, and of the total with it. */
+int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Rows of hits and misses of the NIC's translation cache. */
+int cache_count_rows(const struct path_conf *c, uint64_t messages, uint64_t lookups, uint64_t hits, struct rows *out);
+int spans_cache_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Mean of the differences of n pairs of blocks, and its interval. Sorts d. */
 int paired_summary(double *d, uint64_t n, struct summary *s);
 /* Rows "plant_delta": planted less plain blocks, of all that does not need a hop. */

@@ -15,6 +15,7 @@ enum { PLANT_NS = 100 };              /* the shortest: a wait takes some tens of
 enum { PLANT_S = 60 };                /* that planted waits may take in a point */
 enum { SIZE_MAX_B = 16 << 20 };
 enum { BIG = 64 << 10 };              /* payloads above have fewer messages by default */
+#define TABLE_BYTES (64ull << 20)     /* page entries of all regions */
 #define SLOT_BYTES (64ull << 20)      /* payload memory of each side, if it can be */
 
 const char *link_name(int from, int to)
@@ -143,8 +144,9 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 	if (inl && c->size > WQE_INLINE_TWO)
 		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u: a WQE of two basic blocks carries at most %d B; legal: size=0..%d, or payload=pointer",
 			  c->size, WQE_INLINE_TWO, WQE_INLINE_TWO);
+	c->registration = fs_word(pt, "registration");
 	if (fs_is(pt, "payload", "auto"))
-		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX;
+		inl = c->op == WQE_WRITE && c->size <= WQE_INLINE_MAX && c->registration == REGISTERED_PERSISTENT;
 	c->choice.kind = c->op == WQE_NOP ? POST_NOP : c->op == WQE_READ ? POST_READ :
 			 !inl ? POST_WRITE : c->size > WQE_INLINE_MAX ? POST_INLINE2 : POST_INLINE;
 	return 0;
@@ -299,6 +301,73 @@ static int resolve_lines(const struct point *pt, struct path_conf *c, char *why,
 	return 0;
 }
 
+/* Memory that isn't registered for good. */
+static int resolve_registration(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
+{
+	const char *word = c->registration == REGISTERED_STAGED ? "staged" : "on-demand", *legal;
+	int w = fs_word(pt, "mechanism");
+	char name[32];
+
+	if (c->registration == REGISTERED_PERSISTENT)
+		return fs_is(pt, "host_page", "auto") ? 0 :
+		       fs_refuse(EINVAL, why, len, "host_page with registration=persistent: it is of memory that is registered on demand, or copied from; legal: host_page=auto");
+	if (fs_is(pt, "issuer", "gpu") || !c->nic->completes || c->nic->on_gpu)
+		return fs_refuse(EINVAL, why, len, "registration=%s: a CPU thread does it between two messages, and while it does no kernel may be resident; legal: issuer=cpu with nic=soft", word);
+	if (c->choice.kind != POST_WRITE || !c->size)
+		return fs_refuse(EINVAL, why, len, "registration=%s: it is of the memory that a payload is read from; legal: op=write with size=1.. and payload=pointer or auto", word);
+	if (c->metric != METRIC_LATENCY || c->depth > 1 || c->plant[0] >= 0 || c->plant[1] >= 0 || c->fault || c->mr_count > 1 || c->lines > 1)
+		return fs_refuse(EINVAL, why, len, "registration=%s: legal with metric=latency and depth=1, mr_count=1, lines=1, without plant and fault", word);
+	if (fs_is(pt, "host_page", "2m") && !host_has_huge(why, len))
+		return -ENODEV;
+	if (c->registration == REGISTERED_STAGED)
+		return 0;
+	fs_word_text(pt, "mechanism", name, sizeof(name));
+	c->mech = mech_registers(w, &legal);
+	if (!c->mech)
+		return fs_refuse(EINVAL, why, len, "registration=on-demand with mechanism=%s: it doesn't register memory that holds something already; legal: mechanism=%s", name, legal);
+	c->reg_device = mech_needs_gpu(w) ? (int)fs_num(pt, "gpu") : -1;
+	if (c->reg_device >= 0 && !m->ngpus)
+		return fs_refuse(ENODEV, why, len, "mechanism=%s needs a GPU: %s; without one: mlock", name, m->gpu_reason[0] ? m->gpu_reason : "none found");
+	if (c->reg_device >= m->ngpus)
+		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", c->reg_device, m->ngpus - 1);
+	if (mech_locks(w) && c->stride > host_lock_limit())
+		return fs_refuse(ENODEV, why, len, "size=%u: this process may lock %llu B (ulimit -l)", c->size, (unsigned long long)host_lock_limit());
+	return 0;
+}
+
+/* Regions and the NIC's cache; `slots` and `stride` are known. */
+static int resolve_translation(const struct point *pt, struct path_conf *c, char *why, size_t len)
+{
+	uint64_t page = 1ull << c->page_shift, entries;
+
+	c->cache = (uint32_t)fs_num(pt, "xlat_cache");
+	if (c->mr_count == 1 && c->mr_random)
+		return fs_refuse(EINVAL, why, len, "mr_order=random with mr_count=1: there is one region to take; legal: mr_count=2.., or mr_order=turn");
+	if ((c->mr_count > 1 || c->cache) && c->op == WQE_NOP)
+		return fs_refuse(EINVAL, why, len, "%s with op=nop: it has no key; legal: op=write or read", c->cache ? "xlat_cache" : "mr_count");
+	entries = 2 * c->mr_count * (((c->slots * c->stride - 1) >> c->page_shift) + 1);
+	if (c->mr_count > 1 && entries * 8 > TABLE_BYTES)
+		return fs_refuse(EINVAL, why, len, "mr_count=%u with size=%u and page=%lluK: each region has page entries of its own, %llu MiB in all; legal: at most %llu MiB, by a larger page or fewer regions",
+			  c->mr_count, c->size, (unsigned long long)page >> 10, (unsigned long long)(entries * 8 >> 20), TABLE_BYTES >> 20);
+	if (!c->cache)
+		return 0;
+	if (c->cache & (c->cache - 1))
+		return fs_refuse(EINVAL, why, len, "xlat_cache=%u: legal: 0, or a power of two up to %d", c->cache, CACHE_MOST);
+	if (!c->nic->completes)
+		return fs_refuse(EINVAL, why, len, "xlat_cache with nic=null: nobody translates; legal: xlat_cache=0");
+	if (!c->size)
+		return fs_refuse(EINVAL, why, len, "xlat_cache with size=0: nothing is translated; legal: size=1..");
+	if (c->signal > 1 || c->choice.kind == POST_INLINE2)
+		return fs_refuse(EINVAL, why, len, "xlat_cache with %s: it is built for WQEs of one block that each ask for a CQE; legal: %s, or xlat_cache=0",
+			  c->signal > 1 ? "signal" : "an inline payload of two blocks", c->signal > 1 ? "signal=1" : "payload=pointer");
+	if (doorbell_is_flame(c->choice.mode))
+		return fs_refuse(EINVAL, why, len, "xlat_cache with a WQE in the doorbell's line: it is built for WQEs that are fetched; legal: doorbell=record-ring, ring-record-ring or ring, or xlat_cache=0");
+	if (c->stride > page)
+		return fs_refuse(EINVAL, why, len, "xlat_cache with size=%u and page=%lluK: an entry is one page, and a payload has to lie on one; legal: size=1..%llu, or a larger page",
+			  c->size, (unsigned long long)page >> 10, (unsigned long long)page);
+	return 0;
+}
+
 static int resolve_fault(const struct point *pt, struct path_conf *c, char *why, size_t len)
 {
 	c->fault = fs_word(pt, "fault");
@@ -366,10 +435,27 @@ static uint64_t pow2_at_least(uint64_t x)
 	return x <= 1 ? 1 : 1ull << (64 - __builtin_clzll(x - 1));
 }
 
+/* A slot looks up the key of its region: one each where they are taken in turn, so that
+ * each is met once in a turn; in a random order as many as there can be. */
+static int resolve_regions(struct path_conf *c, uint64_t fit, char *why, size_t len)
+{
+	if (c->depth > RESOLVER_CHUNKS)
+		return fs_refuse(EINVAL, why, len, "mr_count=%u with depth=%u: a message under way has a slot of its own, and %d can have a region; legal: depth=1..%d",
+			  c->mr_count, c->depth, RESOLVER_CHUNKS, RESOLVER_CHUNKS);
+	c->slots = pow2_at_least(c->depth > c->mr_count ? c->depth : c->mr_count);
+	if (c->slots > fit && c->slots > pow2_at_least(c->depth))
+		return fs_refuse(EINVAL, why, len, "mr_count=%u with size=%u: a region has a slot of its own, and %llu of them fit into %llu MiB; legal: mr_count=1..%llu",
+				  c->mr_count, c->size, (unsigned long long)fit, SLOT_BYTES >> 20, (unsigned long long)fit);
+	if (c->mr_random)
+		c->slots = c->slots > fit ? c->slots : fit < RESOLVER_CHUNKS ? fit : RESOLVER_CHUNKS;
+	return 0;
+}
+
 /* How many messages, and where each finds its payload. */
 static int resolve_amount(const struct point *pt, struct path_conf *c, char *why, size_t len)
 {
 	uint64_t few, fit;
+	int rc;
 
 	few = c->size <= BIG ? 10000 : 10000ull * BIG / c->size;
 	if (c->metric == METRIC_RATE)
@@ -377,20 +463,32 @@ static int resolve_amount(const struct point *pt, struct path_conf *c, char *why
 	c->messages = fs_is(pt, "messages", "auto") ? few : (uint64_t)fs_num(pt, "messages");
 	c->warmup = fs_is(pt, "warmup", "auto") ? (c->size <= BIG ? 1024 : 8) : (uint64_t)fs_num(pt, "warmup");
 	c->stride = pow2_at_least(c->size < 8 ? 8 : c->size);
+	if (c->registration != REGISTERED_PERSISTENT) { /* whole pages of each slot, of the host's and of the NIC's */
+		c->host_page = fs_is(pt, "host_page", "2m") ? PAGE_2M : PAGE_4K;
+		c->stride = c->stride > c->host_page ? c->stride : c->host_page;
+		c->stride = c->stride > 1ull << c->page_shift ? c->stride : 1ull << c->page_shift;
+	}
 	fit = SLOT_BYTES / c->stride;
 	fit = fit ? 1ull << (63 - __builtin_clzll(fit)) : 1;
 	c->slots = pow2_at_least(c->depth > 64 ? c->depth : 64);
+	c->mr_count = (uint32_t)fs_num(pt, "mr_count");
+	c->mr_random = fs_word(pt, "mr_order") == MR_RANDOM;
+	if (c->mr_count > 1 && (rc = resolve_regions(c, fit, why, len)))
+		return rc;
 	c->check = fs_word(pt, "check");
 	/* a check inside the loop would be part of a rate */
 	if (c->check == CHECK_AUTO)
 		c->check = c->metric != METRIC_RATE ? CHECK_EACH :
+			   c->mr_count > 1 ? CHECK_NONE :
 			   pow2_at_least(c->messages) <= fit ? CHECK_END : CHECK_NONE;
+	if (c->check == CHECK_END && c->mr_count > 1)
+		return fs_refuse(EINVAL, why, len, "check=end with mr_count=%u: each message would need a slot of its own, and regions are taken by slot; legal: check=each, none or auto", c->mr_count);
 	if (c->check == CHECK_END) {
 		if (pow2_at_least(c->messages) > fit)
 			return fs_refuse(EINVAL, why, len, "check=end with %llu messages of %u B: each needs a slot of its own, %llu fit; legal: check=each, or fewer messages",
 				  (unsigned long long)c->messages, c->size, (unsigned long long)fit);
 		c->slots = pow2_at_least(c->messages > c->depth ? c->messages : c->depth);
-	} else if (c->slots > fit) {
+	} else if (c->mr_count == 1 && c->slots > fit) {
 		c->slots = fit > pow2_at_least(c->depth) ? fit : pow2_at_least(c->depth);
 	}
 	if (c->slots * c->stride > 4ull << 30)
@@ -452,8 +550,9 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 		return rc;
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
-	if ((rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
-	    (rc = resolve_lines(pt, c, why, len)) || (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
+	if ((rc = resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
+	    (rc = resolve_lines(pt, c, why, len)) || (rc = resolve_registration(pt, m, c, why, len)) ||
+	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)) ||
 	    (rc = seats_resolve(pt, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
 		return rc;
@@ -484,6 +583,7 @@ uint32_t path_gap_ticks(const struct path_conf *c)
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
 	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
-	"segment", "page", "recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
+	"segment", "page", "registration", "mechanism", "host_page", "mr_count", "mr_order", "xlat_cache",
+	"recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
 	"untold", "cpu", "nic_cpu", "sm", "nic_sm", NULL
 };

@@ -63,7 +63,7 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->fault = p->instr == FLEX ? (uint32_t)fault_table[c->fault].nic : EF_NONE;
 	e->fault_at = p->warmup + p->messages / 2;
 	e->tab.keys = (const struct mkey *)path_tables(m);
-	e->tab.nkeys = PATH_KEYS;
+	e->tab.nkeys = m->nkeys;
 	e->tab.ptes = (const uint64_t *)(path_tables(m) + m->ptes_off);
 	e->tab.nptes = m->nptes;
 	e->tab.win[0].base = (uint64_t)local->p;
@@ -72,6 +72,11 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->tab.win[1].bytes = remote->bytes;
 	e->xlat = (uint64_t *)(path_tables(m) + m->xlat_off);
 	e->xlat_pages = m->xlat_pages;
+	e->cache_mask = c->cache ? c->cache - 1 : 0;
+	e->cache_shift = c->page_shift;
+	e->cache_from[0] = (uint64_t)local->p;
+	e->cache_from[1] = (uint64_t)remote->p;
+	e->generation = path_tables(m) + m->gen_off;
 	e->flush_keep = m->keep;
 	e->marks = (uint64_t *)m->nic_marks.p;
 	e->pairs = (struct clock_pair *)m->nic_pairs.p;
@@ -80,8 +85,8 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 /* Where marks are kept every message has its own CQE: in the pass that settles too. */
 static uint32_t signal_of(const struct path_conf *c, const struct pass *p) { return p->record ? 1 : c->signal; }
 
-static void issue_fill(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
-		       const struct sink_conf *sink, struct issue_args *a)
+void path_issue(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
+		const struct sink_conf *sink, struct issue_args *a)
 {
 	int rd = c->op == WQE_READ;
 
@@ -97,14 +102,15 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->q.depth = c->depth * post_blocks(c->choice.kind);
 	a->local = rd ? m->dst.p : m->src.p;
 	a->remote_view = rd ? m->src.p : m->dst.p;
-	a->chunk_shift = 21;
-	while (c->slots * c->stride >> a->chunk_shift > RESOLVER_CHUNKS - 1)
-		a->chunk_shift++;
-	for (int i = 0; i < RESOLVER_CHUNKS; i++) {
-		a->keys.local[i] = PATH_LKEY;
-		a->keys.remote[i] = PATH_RKEY;
-	}
 	a->stride_shift = (uint32_t)__builtin_ctzll(c->stride);
+	/* with several regions each slot looks up its own: the same instructions as with one */
+	a->chunk_shift = c->mr_count > 1 ? a->stride_shift : 21;
+	while ((c->slots * c->stride - 1) >> a->chunk_shift > RESOLVER_CHUNKS - 1)
+		a->chunk_shift++;
+	for (uint32_t i = 0; i < RESOLVER_CHUNKS; i++) {
+		a->keys.local[i] = path_key(c, 0, path_mr_of(c, i));
+		a->keys.remote[i] = path_key(c, 1, path_mr_of(c, i));
+	}
 	a->slot_mask = (uint32_t)(c->slots - 1);
 	a->len = c->size;
 	a->batch = c->batch;
@@ -113,7 +119,9 @@ static void issue_fill(const struct path_mem *m, const struct path_conf *c, cons
 	a->warmup = p->warmup;
 	a->messages = p->messages;
 	a->wait_ns = WAIT_NS;
-	a->fill = a->check = c->check == CHECK_EACH;
+	a->check = c->check == CHECK_EACH;
+	a->hooked = m->source != NULL;
+	a->fill = a->check | a->hooked;
 	a->consumed = (uint32_t)c->nic->completes;
 	a->record = (uint32_t)p->record;
 	a->settle = (uint32_t)p->settle;
@@ -211,6 +219,8 @@ static int collect(struct path_mem *m, const struct path_conf *c, struct pass *p
 		rc = collect_nic(m, p);
 	if (!rc && c->check == CHECK_END)
 		rc = end_slots(m, c, p, 0);
+	if (!rc && m->source)
+		rc = source_collect(m, p);
 	return rc;
 }
 
@@ -288,7 +298,7 @@ static int verify_null(struct path_mem *m, const struct path_conf *c, const stru
 {
 	uint64_t n = 1ull << c->log_n, i, got[WQE_BLOCKS_MAX * WQE_WORDS], want[WQE_BLOCKS_MAX * WQE_WORDS], pi = p->out.posted;
 	struct queue q = { .qpn = PATH_QPN };
-	struct resolved x = { PATH_LKEY, PATH_RKEY, 0 };
+	struct resolved x = { 0, 0, 0 };
 	uint32_t blocks = post_blocks(c->choice.kind), rec;
 	uint32_t words = c->choice.kind == POST_NOP ? 2 : post_is_inline(c->choice.kind) ?
 			 wqe_ds_inline(c->size) * 2 : wqe_ds_pointer(c->size) * 2;
@@ -297,6 +307,8 @@ static int verify_null(struct path_mem *m, const struct path_conf *c, const stru
 	for (i = pi > c->depth ? pi - c->depth : 0; i < pi; i++) {
 		uint64_t off = (i & (c->slots - 1)) * c->stride;
 
+		x.lkey = path_key(c, 0, path_mr_of(c, i & (c->slots - 1)));
+		x.rkey = path_key(c, 1, path_mr_of(c, i & (c->slots - 1)));
 		x.raddr = c->choice.kind == POST_NOP ? 0 : (uint64_t)(rd ? m->src.p : m->dst.p) + off;
 		wqe_build_at(&q, want, i * blocks, i, &x, (uint64_t)(rd ? m->dst.p : m->src.p) + off, c->size, c->choice.kind);
 		wqe_build_second(want + WQE_WORDS, i);
@@ -332,6 +344,8 @@ static int usual_of(const struct path_conf *c, int sparse)
 {
 	if (doorbell_is_flame(c->choice.mode))
 		return USUAL_FLAME;
+	if (c->cache)
+		return USUAL_CACHED;
 	return post_blocks(c->choice.kind) > 1 ? USUAL_TWO : sparse ? USUAL_SPARSE : USUAL;
 }
 
@@ -342,6 +356,7 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	struct issue_choice choice = c->choice;
 	struct issue_args a;
 	struct sink_conf sink;
+	struct issue_hook hook = { source_ready, m->source };
 	struct nic_run *run = NULL;
 	uint64_t block = p->record ? m->block : BARE_BLOCK;
 	int rc, rc2;
@@ -352,11 +367,12 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	choice.cq = c->collapsed || sparse ? CQ_OTHER : CQ_RING;
 	sink_fill(c, p, &sink);
 	sink.block = m->block;
-	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))))
+	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))) ||
+	    (m->source && (rc = source_begin(m, c, p))))
 		return rc;
 	path_engine(m, c, p, &np.eng);
 	np.sink = sink;
-	issue_fill(m, c, p, &sink, &a);
+	path_issue(m, c, p, &sink, &a);
 	if (c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu)))
 		return rc;
 	if ((rc = c->nic->start(&np, &run)))
@@ -365,8 +381,10 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	if (c->issuer_gpu >= 0)
 		rc = issuer_gpu_run(&a, choice, c->issuer_gpu, PASS_S);
 	else
-		rc = issuer_cpu_run(&a, choice, m->stage);
+		rc = issuer_cpu_run(&a, choice, m->stage, &hook);
 	disturb_read(&p->d1);
+	if (m->source && (rc2 = source_end(m)) && !rc)
+		rc = rc2;
 	rc2 = c->nic->stop(run, &p->nic);
 	/* a NIC that won't stop still uses the memory: that comes before any other reason */
 	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
@@ -385,6 +403,9 @@ void pass_term(struct pass *p)
 {
 	free(p->marks);
 	free(p->pairs);
+	free(p->before);
+	free(p->after);
+	p->before = p->after = NULL;
 	free(p->nic_marks);
 	free(p->nic_pairs);
 	p->marks = p->nic_marks = NULL;

@@ -37,9 +37,10 @@ int spans_init(struct spans *s, uint64_t cap)
 	for (int i = 0; i < STAGES; i++)
 		if (!(s->stage[i] = malloc(cap * sizeof(double))))
 			return fs_fail(ENOMEM, "no memory for samples");
+	s->looked = malloc(cap * sizeof(double));
 	s->total = malloc(cap * sizeof(double));
 	s->submit = malloc(cap * sizeof(double));
-	return s->total && s->submit ? 0 : fs_fail(ENOMEM, "no memory for samples");
+	return s->looked && s->total && s->submit ? 0 : fs_fail(ENOMEM, "no memory for samples");
 }
 
 void spans_term(struct spans *s)
@@ -48,6 +49,9 @@ void spans_term(struct spans *s)
 		free(s->interval[i]);
 	for (int i = 0; i < STAGES; i++)
 		free(s->stage[i]);
+	free(s->before);
+	free(s->after);
+	free(s->looked);
 	free(s->total);
 	free(s->submit);
 	memset(s, 0, sizeof(*s));
@@ -93,6 +97,12 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 {
 	uint64_t npairs = p->npairs, polls = 0, j = s->n;
 
+	if (p->before && !s->before) {
+		s->before = malloc(s->cap * sizeof(double));
+		s->after = malloc(s->cap * sizeof(double));
+		if (!s->before || !s->after)
+			return fs_fail(ENOMEM, "no memory for samples");
+	}
 	s->block = m->block;
 	s->hops = p->instr != BARE && !p->rotate && c->nic->completes && c->issuer_gpu < 0 && c->nic_gpu < 0;
 	for (uint64_t i = 0; i < p->messages; i++) {
@@ -130,6 +140,11 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 		s->total[j] = ticks_between(p, i, MARK_INTENT, MARK_NOTICED, shown) * fi;
 		s->submit[j] = ticks_between(p, i, MARK_INTENT, MARK_RUNG, shown) * fi;
 		s->stage[STAGE_CROSSING][j] = s->total[j] - own;
+		if (p->before) {
+			s->before[j] = p->before[i];
+			s->after[j] = p->after[i];
+		}
+		s->looked[j] = p->nic_marks && c->cache ? (double)p->nic_marks[i * NIC_SLOTS + NS_LOOKED] : 0;
 		polls += p->marks[i * ISSUER_SLOTS + IS_POLLS];
 		j++;
 	}
@@ -300,6 +315,99 @@ int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *ou
 	if (c->marks != MARKS_OUTER && (rc = whole_row("submit", &submit, c, 0, out)))
 		return rc;
 	return whole_row("total", &total, c, 1, out);
+}
+
+static int source_row(const struct spans *s, const struct path_conf *c, const double *x, const char *stage,
+		      const char *metric, struct rows *out)
+{
+	struct row *r = path_row(out, c, stage, metric, "ns");
+
+	if (!r)
+		return -ENOMEM;
+	origin_of(r, c, !strcmp(stage, "total"));
+	return summary_shown(x, s->n, s->block, &r->s);
+}
+
+int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
+{
+	int staged = c->registration == REGISTERED_STAGED, rc;
+	double *x;
+
+	if (!s->before)
+		return 0;
+	if ((rc = source_row(s, c, s->before, "translation", staged ? "staging_copy" : "register", out)) ||
+	    (!staged && (rc = source_row(s, c, s->after, "translation", "deregister", out))))
+		return rc;
+	if (!(x = malloc((s->n ? s->n : 1) * sizeof(*x))))
+		return fs_fail(ENOMEM, "no memory for samples");
+	for (uint64_t i = 0; i < s->n; i++)
+		x[i] = s->before[i] + s->after[i];
+	rc = source_row(s, c, x, "translation", "registration_cost", out);
+	for (uint64_t i = 0; i < s->n; i++)
+		x[i] += s->total[i];
+	if (!rc)
+		rc = source_row(s, c, x, "total", "total_with_registration", out);
+	free(x);
+	return rc;
+}
+
+/* The interval of those messages that found everything, or of those that had to walk. */
+static int looked_row(const struct spans *s, const struct path_conf *c, int k, int hit, struct rows *out)
+{
+	double *x = malloc((s->n ? s->n : 1) * sizeof(*x));
+	struct summary sum;
+	struct row *r;
+	int rc;
+
+	if (!x)
+		return fs_fail(ENOMEM, "no memory for samples");
+	for (uint64_t i = 0; i < s->n; i++) {
+		uint32_t look = (uint32_t)s->looked[i], all = look >> 8 == (look & 0xff);
+
+		x[i] = look && (int)all == hit ? s->interval[k][i] : NAN;
+	}
+	rc = summary_shown(x, s->n, s->block, &sum);
+	free(x);
+	if (rc || !sum.n)
+		return rc;
+	if (!(r = path_row(out, c, stage_names[s->table[k].stage], hit ? "latency_hit" : "latency_miss", "ns")))
+		return -ENOMEM;
+	snprintf(r->interval, sizeof(r->interval), "%s-%s", mark_table[s->table[k].from].name, mark_table[s->table[k].to].name);
+	snprintf(r->link, sizeof(r->link), "%s", interval_link(c, &s->table[k]));
+	r->s = sum;
+	origin_of(r, c, 1);
+	return 0;
+}
+
+int cache_count_rows(const struct path_conf *c, uint64_t messages, uint64_t lookups, uint64_t hits, struct rows *out)
+{
+	for (int i = 0; i < 2; i++) {
+		struct row *r = path_row(out, c, "translation", i ? "xlat_misses" : "xlat_hits", "count");
+
+		if (!r)
+			return -ENOMEM;
+		r->s.n = messages;
+		r->s.mean = (double)(i ? lookups - hits : hits);
+		origin_of(r, c, 1);
+	}
+	return 0;
+}
+
+int spans_cache_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
+{
+	uint64_t lookups = 0, hits = 0;
+	int rc;
+
+	for (int k = 0; k < s->intervals; k++)
+		if (s->table[k].to == MARK_TRANSLATED)
+			for (int hit = 1; hit >= 0; hit--)
+				if ((rc = looked_row(s, c, k, hit, out)))
+					return rc;
+	for (uint64_t i = 0; i < s->n; i++) {
+		lookups += (uint32_t)s->looked[i] >> 8;
+		hits += (uint32_t)s->looked[i] & 0xff;
+	}
+	return cache_count_rows(c, s->n, lookups, hits, out);
 }
 
 static double mean_of(const double *x, uint64_t n)

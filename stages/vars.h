@@ -14,6 +14,10 @@ enum mover_word { MOVER_SM, MOVER_CE, MOVER_CPU, MOVERS };
 enum dir_word { DIR_READ, DIR_WRITE, DIR_COPY, DIRS };
 #define WAYS_WORDS "one|both"
 enum ways_word { WAYS_ONE, WAYS_BOTH };
+#define MR_ORDER_WORDS "turn|random"
+enum mr_order_word { MR_TURN, MR_RANDOM };
+#define REGISTRATION_WORDS "persistent|on-demand|staged"
+enum registration_word { REGISTERED_PERSISTENT, REGISTERED_ON_DEMAND, REGISTERED_STAGED };
 #define SCOPE_WORDS "gpu|sys"
 enum scope_word { SCOPED_GPU, SCOPED_SYS, SCOPE_WORDS_N };
 #define AFTER_WORDS "none|release-gpu|release-sys|sc-gpu|sc-sys"

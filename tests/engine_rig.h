@@ -25,7 +25,7 @@
 #define RIG_RKEY (2u << 8 | 0x22)
 #define RIG_LVA 0x0000222233400000ull
 #define RIG_RVA 0x0000755566800000ull
-enum { RIG_LOCAL, RIG_REMOTE, RIG_SIDES, RIG_KEYS = 3, RIG_BLOCK = 128 };
+enum { RIG_LOCAL, RIG_REMOTE, RIG_SIDES, RIG_KEYS = 3, RIG_BLOCK = 128, RIG_ENTRIES = 4 };
 
 struct rig {
 	struct engine e;
@@ -40,6 +40,7 @@ struct rig {
 	uint64_t pool_bytes;
 	uint32_t shift, pages;   /* of each side */
 	uint64_t *stage;
+	uint64_t *cache, *generation; /* of the translation cache, RIG_ENTRIES of them */
 	int usual;               /* enum engine_usual: by which code it works */
 };
 
@@ -138,6 +139,14 @@ static inline void rig_open(struct rig *r, uint32_t log_n, uint32_t shift, uint3
 	r->e.flush_keep = 2 * RIG_BLOCK;
 	r->e.marks = rig_alloc(64, r->e.flush_keep * NIC_SLOTS * 8ull);
 	r->e.pairs = rig_alloc(64, 2 * sizeof(struct clock_pair));
+	r->cache = rig_alloc(64, cache_bytes(RIG_ENTRIES));
+	r->generation = rig_alloc(64, 8);
+	r->e.cache = (uint64_t)r->cache;
+	r->e.cache_mask = RIG_ENTRIES - 1;
+	r->e.cache_shift = shift;
+	r->e.cache_from[0] = RIG_LVA;
+	r->e.cache_from[1] = RIG_RVA;
+	r->e.generation = (const uint8_t *)r->generation;
 	r->e.sink = &r->sink;
 	r->sink.block = RIG_BLOCK;
 	r->sink.plant[0] = r->sink.plant[1] = -1;
@@ -164,6 +173,8 @@ static inline void rig_close(struct rig *r)
 	free(r->e.marks);
 	free(r->e.pairs);
 	free(r->stage);
+	free(r->cache);
+	free(r->generation);
 }
 
 /* What a message does: offsets in the two ranges. */
@@ -203,6 +214,9 @@ static inline int rig_lead(struct rig *r, int instr)
 	case USUAL_FLAME * INSTRS + BARE: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_FLAME, BARE);
 	case USUAL_FLAME * INSTRS + ALL: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_FLAME, ALL);
 	case USUAL_FLAME * INSTRS + FLEX: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_FLAME, FLEX);
+	case USUAL_CACHED * INSTRS + BARE: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_CACHED, BARE);
+	case USUAL_CACHED * INSTRS + ALL: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_CACHED, ALL);
+	case USUAL_CACHED * INSTRS + FLEX: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_CACHED, FLEX);
 	default: return engine_lead_of(&r->e, &r->s, &r->job, USUAL_SPARSE, BARE); /* it has no other */
 	}
 }

@@ -2,11 +2,14 @@
 """The probes `tlb` and `register` of the real program: a config of both in small runs on any
 machine, its rows hold together, and what can't be is refused before anything runs."""
 import os
+import subprocess
+import sys
 
 from cli import SKIPPED, USAGE, Case, main
 
 CONFIGS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'configs')
 ARMS = {'one': 1, 'four': 4, 'packed': 64}     # lines in a page of 4 KiB
+CROSSOVER = os.path.join(os.path.dirname(CONFIGS), 'scripts', 'crossover.py')
 KNEES = {'reach', 'reach_pages', 'miss', 'other_knee'}
 
 
@@ -77,10 +80,30 @@ class Translation(Case):
         for r in rows:
             self.assertTrue(r['status'] == 'ok' or r['reason'], r)
         ran = {r['experiment'] for r in rows if r['status'] == 'ok'}
-        self.assertLessEqual({'tlb-host', 'register-populate-4k', 'register-mlock-4k'}, ran)
+        self.assertLessEqual({'tlb-host', 'register-populate-4k', 'register-mlock-4k', 'regions-cpu', 'cache-turn-cpu',
+                              'cache-random-cpu', 'staged-4k', 'on-demand-mlock-4k'}, ran)
         said = {r['experiment']: r['reason'] for r in rows if r['status'] == 'skipped'}
         self.assertIn('not written yet', said['register-reg-mr'])
         self.assertIn('not written yet', said['register-cuda-ipc'])
+        self.hits_as_predicted(rows)
+        self.arms_can_be_compared(rows)
+
+    def hits_as_predicted(self, rows):
+        """In turn all of 64 regions hit, or none; in a random order some share between."""
+        hits = {(r['experiment'], r['value']): float(r['mean']) / float(r['n']) for r in rows if r['metric'] == 'xlat_hits'}
+        self.assertEqual([hits[('cache-turn-cpu', n)] for n in ('32', '64')], [0, 1])
+        self.assertEqual(hits[('cache-random-cpu', '64')], 1)
+        self.assertLess(abs(hits[('cache-random-cpu', '16')] - 0.25), 0.12)
+        self.assertNotIn(('cache-turn-cpu', '0'), hits)
+
+    def arms_can_be_compared(self, rows):
+        """Each size has what it cost in both arms; and the script says something of them, whatever this machine gave."""
+        cost = {(r['experiment'], r['value']) for r in rows if r['metric'] == 'registration_cost' and r['status'] == 'ok'}
+        for arm in ('staged-4k', 'on-demand-mlock-4k'):
+            self.assertEqual(len([1 for e, _ in cost if e == arm]), 3)
+        r = subprocess.run([sys.executable, CROSSOVER, self.out], capture_output=True, text=True, check=False)
+        self.assertEqual((r.returncode, r.stderr), (0, ''))
+        self.assertRegex(r.stdout, r'mechanism=mlock host_page=4k page=4k: .*(crossover|undecided).* 4 KiB to 1 MiB \(3 sizes\)')
 
     def test_the_full_config_is_legal(self):
         r = self.run_it('run', os.path.join(CONFIGS, 'translation.ini'), '--dry-run')
@@ -101,6 +124,25 @@ class Translation(Case):
         self.refused('memory comes in pages of 2048 KiB; legal: multiples of 2048K', *reg, 'bytes=4K', 'host_page=2m')
         self.refused('makes its own pages; legal: host_page=auto', *reg, 'mechanism=cuda-malloc', 'host_page=4k')
         self.refused('mechanism=odp: not written yet', *reg, 'mechanism=odp')
+        path = ('issuer=cpu', 'nic=soft')
+        self.refused('legal: 0, or a power of two up to 256', *path, 'xlat_cache=3')
+        self.refused('nobody translates; legal: xlat_cache=0', 'issuer=cpu', 'nic=null', 'xlat_cache=4')
+        self.refused('a payload has to lie on one; legal: size=1..4096, or a larger page', *path, 'xlat_cache=4', 'size=8K')
+        self.refused('legal: signal=1, or xlat_cache=0', *path, 'xlat_cache=4', 'metric=rate', 'marks=outer', 'signal=4', 'depth=8')
+        self.refused('legal: payload=pointer, or xlat_cache=0', *path, 'xlat_cache=4', 'size=64', 'payload=inline')
+        self.refused('legal: mr_count=2.., or mr_order=turn', *path, 'mr_order=random')
+        self.refused('legal: depth=1..256', *path, 'mr_count=4', 'depth=512')
+        self.refused('it has no key; legal: op=write or read', *path, 'mr_count=4', 'op=nop')
+        self.refused('legal: check=each, none or auto', *path, 'mr_count=4', 'check=end')
+        self.refused('legal: at most 64 MiB, by a larger page or fewer regions', *path, 'mr_count=256', 'size=1M', 'depth=256')
+        self.refused('legal: mr_count=1..64', *path, 'mr_count=256', 'size=1M')
+        self.refused('legal: issuer=cpu with nic=soft', 'issuer=cpu', 'nic=null', 'registration=staged')
+        self.refused('legal: issuer=cpu with nic=soft', 'issuer=gpu', 'registration=staged')
+        self.refused('legal: mechanism=mlock, host-register', *path, 'registration=on-demand')
+        self.refused('legal: op=write with size=1.. and payload=pointer or auto', *path, 'registration=staged', 'op=read')
+        self.refused('legal: op=write with size=1.. and payload=pointer or auto', *path, 'registration=staged', 'payload=inline')
+        self.refused('legal with metric=latency and depth=1', *path, 'registration=staged', 'depth=4')
+        self.refused('legal: host_page=auto', *path, 'host_page=2m')
 
     def test_absent_is_skipped(self):
         ini = self.path('a.ini', '[a]\nprobe = register\nmechanism = peermem\nabsent = skip\n')

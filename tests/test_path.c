@@ -181,6 +181,11 @@ static const char *const grid[] = {
 	"doorbell=blueflame", "doorbell=blueflame size=28 ordering=none", "doorbell=blueflame size=0 ordering=threadfence",
 	"doorbell=blueflame size=300 ordering=sys-fence-record", "doorbell=blueflame payload=pointer recover_every=3",
 	"doorbell=blueflame metric=rate", "doorbell=blueflame depth=8", "doorbell=blueflame metric=rate depth=64 check=none",
+	"registration=staged size=300", "registration=on-demand mechanism=mlock", "registration=on-demand mechanism=mlock size=9000 xlat_cache=2 page=64k",
+	"registration=on-demand mechanism=mlock size=4097 cq=collapsed fresh=64 recover_every=1",
+	"mr_count=4", "mr_count=256 mr_order=random size=300 depth=8 batch=3", "xlat_cache=1", "xlat_cache=8 mr_count=4 size=300",
+	"xlat_cache=2 mr_count=8 mr_order=random op=read size=40", "xlat_cache=16 mr_count=8 cq=collapsed depth=16 batch=5",
+	"xlat_cache=256 mr_count=256 page=64k size=4096 recover_every=1", "metric=rate xlat_cache=4 mr_count=4 depth=64 batch=7",
 	"metric=rate signal=16 depth=64 messages=7 check=end", "metric=rate signal=16 depth=64 messages=10000 check=end size=13",
 };
 
@@ -262,6 +267,16 @@ static void random_point(struct point *pt)
 		point_set(pt, "metric=latency depth=1 batch=1");
 		set_number(pt, "fresh", 16 * below(40));
 	}
+	if (!below(8)) {
+		point_set(pt, "metric=latency op=write payload=auto nic=soft depth=1 batch=1 signal=1 mechanism=mlock");
+		set_word(pt, "registration");
+	}
+	if (!below(8)) {
+		set_number(pt, "mr_count", 1u << below(9));
+		set_word(pt, "mr_order");
+	}
+	if (!below(8))
+		set_number(pt, "xlat_cache", 1u << below(9));
 	if (!below(8)) { /* few others could be */
 		uint64_t signal = 1u << below(5), batch = 1 + below(8);
 

@@ -107,19 +107,25 @@ static lead_fn *lead_of(struct issue_choice c)
 	return c.cq == CQ_OTHER ? others[c.ord][c.kind][c.instr] : leads[c.ord][c.mode][c.kind][c.instr];
 }
 
-int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage)
+int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage, const struct issue_hook *hook)
 {
 	struct issuer s;
 	struct issue_job job;
 	struct coop alone = { 0, 1 };
 	lead_fn *lead = lead_of(c);
+	int rc;
 
 	issuer_begin(&s, a, &job, stage, c.instr);
 	for (;;) {
 		lead(&s);
 		if (job.kind == IJ_EXIT)
 			break;
-		issue_work(&job, alone);
+		if (a->hooked && job.kind == IJ_FILL) {
+			if ((rc = hook->ready(hook->arg, job.message)))
+				return rc;
+		} else {
+			issue_work(&job, alone);
+		}
 	}
 	return 0;
 }

@@ -8,9 +8,13 @@
 /* Which of the specialised loops; with FLEX ordering and doorbell are a's. */
 struct issue_choice { int ord, mode, kind, cq, instr; };
 
+/* Makes the source of message m ready, in place of filling it. An error, with a reason, ends
+ * the pass. */
+struct issue_hook { int (*ready)(void *arg, uint64_t m); void *arg; };
+
 /* Runs a pass to its end on the calling thread. `stage`: block * SINK_SLOTS
- * words. */
-int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage);
+ * words. `hook`: where a->hooked, else not looked at. */
+int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage, const struct issue_hook *hook);
 
 /* Before the NIC's kernel is resident: loads the issuer's. */
 int issuer_gpu_load(struct issue_choice c, int device);

@@ -73,6 +73,17 @@ HD void issuer_checked(struct issuer *s, uint64_t bad)
 	s->out->wrong_words += bad;
 }
 
+/* Does the leader fill and compare by itself? */
+HD int issuer_alone(const struct issue_args *a, int job)
+{
+#ifdef __CUDA_ARCH__
+	(void)job;
+	return a->len <= 64;
+#else
+	return a->len <= 64 && !(a->hooked && job == IJ_FILL);
+#endif
+}
+
 /* Small payloads by the leader alone: 1. Others become a job. Source of the data:
  * local for a write, remote for a read. */
 HD int issuer_payload(struct issuer *s, int job, const int kind)
@@ -83,7 +94,7 @@ HD int issuer_payload(struct issuer *s, int job, const int kind)
 	uint8_t *at = slot_of(local ? a->local : a->remote_view, a, m);
 	struct coop alone = { 0, 1 };
 
-	if (a->len > 64) {
+	if (!issuer_alone(a, job)) {
 		s->job->kind = job;
 		s->job->at = at;
 		s->job->bytes = a->len;

@@ -121,29 +121,50 @@ HD uint32_t engine_decode_of(const struct work *k, const uint32_t blocks)
 /* The same of one that may have one block. */
 HD uint32_t engine_decode(const struct work *k) { return engine_decode_of(k, 1); }
 
+/* One side's translation on its way through the cache (cache.h). */
+struct cached {
+	struct mkey key;         /* of the cache, or of the walk */
+	uint64_t pte;
+	uint64_t at;             /* its entry's place */
+	uint64_t page;           /* and tag */
+	uint32_t hit;
+};
+
 /*
  * The WQE's own checks, keys and first pages: two dependent loads, both sides at
  * once, with the checks in between. Fills the spans when it returns 0; *dep
  * depends on the last loads; `far_key` is the remote key's entry. `inl` is k->inl as a literal, so that neither kind
  * pays for the other's branches; `near_span` is left alone by an inline one. `blocks` is
- * as for engine_decode_of.
+ * as for engine_decode_of. `far_c` and `near_c`: what the cache held of either side, which is
+ * not loaded then, and what was loaded where it held nothing; NULL, literals: there is no cache.
  */
-HD uint32_t engine_check_of(const struct engine *e, const struct work *k, const struct mkey *far_key,
-			    struct span *near_span, struct span *far_span, uint32_t *dep, const uint32_t blocks,
-			    const int inl)
+HD uint32_t engine_check_by(const struct engine *e, const struct work *k, const struct mkey *far_key,
+			    struct span *near_span, struct span *far_span, uint32_t *dep, struct cached *far_c,
+			    struct cached *near_c, const uint32_t blocks, const int inl)
 {
 	const struct tables *t = &e->tab;
 	uint32_t rd = k->opcode == WQE_READ, wrong_far, wrong_near = 0, synd;
 	struct mkey near_key = { 0, 0, 0, 0 };
 	struct reach far_reach, near_reach;
+	const uint64_t *at;
 	uint64_t pf, pn = 0;
 
-	if (!inl)
+	if (!inl && near_c)
+		near_key = near_c->key;
+	if (!inl && !(near_c && near_c->hit))
 		key_load(key_at(t, k->lkey), &near_key);
 	synd = engine_decode_of(k, blocks);
-	pf = ld64(key_span(t, far_key, k->raddr, k->len, far_span));
+	at = key_span(t, far_key, k->raddr, k->len, far_span);
+	if (far_c && LIKELY(far_c->hit))
+		pf = far_c->pte;
+	else
+		pf = ld64(at);
 	if (!inl) {
-		pn = ld64(key_span(t, &near_key, k->laddr, k->len, near_span));
+		at = key_span(t, &near_key, k->laddr, k->len, near_span);
+		if (near_c && LIKELY(near_c->hit))
+			pn = near_c->pte;
+		else
+			pn = ld64(at);
 		near_reach = reach_of(t, near_span->shift);
 		wrong_near = key_wrong(t, &near_key, k->lkey, rd ? MKEY_LOCAL_WRITE : MKEY_LOCAL_READ, k->laddr, k->len) |
 			     (uint32_t)(near_span->npages > e->xlat_pages);
@@ -155,12 +176,25 @@ HD uint32_t engine_check_of(const struct engine *e, const struct work *k, const 
 		wrong_near |= (uint32_t)!pte_ok(&near_reach, pn, near_span->shift);
 		near_span->page0 = pn & ~PTE_PRESENT;
 		near_span->more = e->xlat;
+		if (near_c) {
+			near_c->key = near_key;
+			near_c->pte = pn;
+		}
 	}
 	wrong_far |= (uint32_t)!pte_ok(&far_reach, pf, far_span->shift);
 	far_span->page0 = pf & ~PTE_PRESENT;
 	far_span->more = e->xlat + e->xlat_pages;
+	if (far_c)
+		far_c->pte = pf;
 	*dep = (uint32_t)pf | (uint32_t)pn;
 	return synd ? synd : wrong_near ? (uint32_t)SYND_LOCAL_PROT : wrong_far ? (uint32_t)SYND_REMOTE_ACCESS : 0u;
+}
+
+HD uint32_t engine_check_of(const struct engine *e, const struct work *k, const struct mkey *far_key,
+			    struct span *near_span, struct span *far_span, uint32_t *dep, const uint32_t blocks,
+			    const int inl)
+{
+	return engine_check_by(e, k, far_key, near_span, far_span, dep, 0, 0, blocks, inl);
 }
 
 HD uint32_t engine_check(const struct engine *e, const struct work *k, const struct mkey *far_key,

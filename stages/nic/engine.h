@@ -157,12 +157,13 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 	const struct engine e = *ep;
 	struct engine_state s = *sp;
 	const uint32_t blocks = usual_blocks(usual);
-	uint32_t why;
+	uint32_t why, lookups = 0, hits = 0;
+	uint64_t gen = 0;
 
 	for (;;) {
 		struct span far_span;
 		uint64_t second[WQE_WORDS];
-		uint32_t dep = 0, got;
+		uint32_t dep = 0, look = 0, got;
 
 		if (!s.due) {
 			uint64_t db = poll_doorbell(e.db, s.db);
@@ -194,6 +195,8 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			sink_message(&s.k, e.sink, engine_message(&s), instr);
 		plant(&s.k, MARK_STARTED, instr);
 		sink_stamp(&s.k, MARK_STARTED, &s.t.started, instr);
+		if (usual == USUAL_CACHED) /* behind the doorbell's acquire; it arrives while the WQE does */
+			gen = ld64(e.generation);
 		if (usual == USUAL_FLAME) {
 			if (UNLIKELY(!flame_take(&e, &s, &s.w))) {
 				why = EW_QUEUE;
@@ -210,7 +213,8 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 		engine_fields(&s.w);
 		/* begun before it is known that this is a usual message: an odd key
 		 * leads to entry 0 */
-		key_load(key_at(&e.tab, s.w.rkey), &s.far_key);
+		if (usual != USUAL_CACHED)
+			key_load(key_at(&e.tab, s.w.rkey), &s.far_key);
 		if (usual == USUAL_FLAME) /* while the key is on its way */
 			flame_empty(&e);
 		if (UNLIKELY((s.w.inl == 0) | (s.w.len == 0) | (s.error != 0) | (instr == FLEX && e.fault) |
@@ -220,7 +224,9 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			break;
 		}
 		/* what this refuses, or what lies on two pages, is walked again */
-		if (UNLIKELY((engine_check_of(&e, &s.w, &s.far_key, &far_span, &far_span, &dep, blocks, 1) != 0) |
+		if (UNLIKELY(((usual == USUAL_CACHED ?
+			       engine_check_cached(&e, &s.w, gen, &far_span, &far_span, &dep, &look, 1) :
+			       engine_check_of(&e, &s.w, &s.far_key, &far_span, &far_span, &dep, blocks, 1)) != 0) |
 			     (far_span.npages != 1))) {
 			why = EW_OTHER;
 			break;
@@ -234,6 +240,12 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 		if (instr != BARE) {
 			s.t.completed = ticks(s.k.gettime);
 			engine_put(&s, engine_message(&s), &s.t, instr);
+			if (usual == USUAL_CACHED)
+				sink_put(sink_at(&s.k, engine_message(&s)), NS_LOOKED, look);
+		}
+		if (usual == USUAL_CACHED) {
+			lookups++;
+			hits += look & 1;
 		}
 		s.pi += blocks;
 		s.skip += blocks - 1;
@@ -243,6 +255,10 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			why = EW_BLOCK;
 			break;
 		}
+	}
+	if (usual == USUAL_CACHED) {
+		cache_count(&e, lookups, hits);
+		near_st2(e.cache + 16, gen, 0); /* of a message that is done elsewhere */
 	}
 	*sp = s;
 	return why;
@@ -271,23 +287,43 @@ HD void engine_from_queue(const struct engine *e, struct engine_state *s, const 
 	key_load(key_at(&e->tab, s->w.rkey), &s->far_key);
 }
 
+/* The checks of one that the fast loop has left, by way of the cache. */
+HD uint32_t engine_check_other(const struct engine *e, const struct work *k, struct span *near_span, struct span *far_span,
+			       uint32_t *dep, uint32_t *look)
+{
+	uint64_t left[2];
+	uint32_t synd;
+
+	near_ld2(e->cache + 16, left);
+	if (k->inl)
+		synd = engine_check_cached(e, k, left[0], near_span, far_span, dep, look, 1);
+	else
+		synd = engine_check_cached(e, k, left[0], near_span, far_span, dep, look, 0);
+	cache_count(e, *look >> 8, *look & 0xff);
+	return synd;
+}
+
 /* A message that the fast loop has fetched and left, s->w and s->t: another
  * payload than a usual inline one, none, or an error. It may become a job. */
 HD void engine_other(const struct engine *e, struct engine_state *s, struct engine_job *j, const int usual,
 		     const int instr)
 {
 	struct span near_span, far_span;
-	uint32_t synd, dep = 0;
+	uint32_t synd, dep = 0, look = 0;
 	int quiet = 0;
 
 	if (s->error)
 		synd = SYND_FLUSHED;
 	else if (!s->w.len)
 		synd = engine_decode(&s->w);
+	else if (usual == USUAL_CACHED)
+		synd = engine_check_other(e, &s->w, &near_span, &far_span, &dep, &look);
 	else
 		synd = engine_check(e, &s->w, &s->far_key, &near_span, &far_span, &dep, s->w.inl != 0);
 	if (instr == FLEX && e->fault)
 		quiet = engine_spoil(e, s, engine_message(s), &synd);
+	if (usual == USUAL_CACHED && instr != BARE)
+		sink_put(sink_at(&s->k, engine_message(s)), NS_LOOKED, look);
 	if (!synd && s->w.len) {
 		s->quiet = (uint32_t)quiet;
 		engine_move_job(e, s, j, &near_span, &far_span);
@@ -311,6 +347,11 @@ HD void engine_other_two(const struct engine *e, struct engine_state *s, struct 
 	int quiet = 0;
 
 	sink_stamp_after(&s->k, MARK_FETCHED, dep, &s->t.fetched, instr);
+	if (usual == USUAL_CACHED) { /* walked for, whatever the cache holds */
+		key_load(key_at(&e->tab, s->w.rkey), &s->far_key);
+		if (instr != BARE)
+			sink_put(sink_at(&s->k, engine_message(s)), NS_LOOKED, 0);
+	}
 	if (!s->error)
 		synd = engine_check_of(e, &s->w, &s->far_key, &far_span, &far_span, &dep, 2, 1);
 	if (instr == FLEX && e->fault)
@@ -474,6 +515,9 @@ HD void engine_begin_of(const struct engine *e, struct engine_state *s, struct e
 	s->t.seen = s->t.started = s->t.fetched = s->t.translated = s->t.read = s->t.written = s->t.completed = 0;
 	s->st = st;
 	st->stale_wqe = st->stale_record = st->odd_doorbells = st->from_queue = 0;
+	st->lookups = st->hits = 0;
+	if (usual == USUAL_CACHED)
+		cache_clear(e);
 	st->begin = clock_pair_read(e->sink->gettime);
 	sink_begin(&s->k, e->sink, stage, &j->planter, instr);
 	j->kind = EJ_NONE;
@@ -496,8 +540,15 @@ HD int engine_last_flush(const struct engine *e, struct engine_state *s, struct 
 }
 
 /* Completes the counters. */
-HD void engine_finish(struct engine_state *s)
+HD void engine_finish_of(const struct engine *e, struct engine_state *s, const int usual)
 {
+	uint64_t n[2];
+
+	if (usual == USUAL_CACHED) {
+		near_ld2(e->cache, n);
+		s->st->lookups = n[0];
+		s->st->hits = n[1];
+	}
 	s->st->doorbells = s->doorbells;
 	s->st->wqes = engine_message(s);
 	s->st->cqes = s->cqes;

@@ -32,6 +32,12 @@ struct engine {
 	struct tables tab;
 	uint64_t *xlat;          /* scratch for page addresses, xlat_pages for each side */
 	uint32_t xlat_pages;
+	/* the translation cache (cache.h), which USUAL_CACHED alone has */
+	uint64_t cache;          /* its address in near memory, set by the NIC */
+	uint32_t cache_mask;     /* entries, less one: a power of two */
+	uint32_t cache_shift;    /* log2 of the page that a tag speaks of */
+	uint64_t cache_from[2];  /* addresses that pages are counted from: of local buffers, of remote ones */
+	const uint8_t *generation; /* goes up when something is deregistered */
 	uint32_t flush_keep;     /* messages that `marks` holds, a multiple of the block */
 	uint64_t *marks;         /* [flush_keep][NIC_SLOTS], message m at m % flush_keep */
 	struct clock_pair *pairs; /* one a block, block b at b % (flush_keep / block) */
@@ -45,7 +51,8 @@ enum engine_usual {
 	USUAL_TWO = 1,           /* inline writes of two */
 	USUAL_SPARSE = 2,        /* of one, and not each asks for a CQE; BARE alone */
 	USUAL_FLAME = 3,         /* of one, which come in the doorbell's line */
-	USUALS = 4,
+	USUAL_CACHED = 4,        /* as USUAL, by way of the translation cache */
+	USUALS = 5,
 };
 
 /* What it counted; written to memory when it stops. */
@@ -56,6 +63,7 @@ struct engine_status {
 	uint64_t odd_doorbells;  /* values that announce nothing: foreign, or out of range */
 	uint64_t from_queue;     /* WQEs that should have come in the doorbell's line and were fetched */
 	uint64_t last[NIC_SLOTS]; /* messages that reached each mark */
+	uint64_t lookups, hits;  /* of the translation cache */
 	uint64_t syndrome;       /* of the first error, 0: none */
 	uint64_t smid;           /* the SM that ran it */
 	struct clock_pair begin; /* both clocks when it started */

@@ -33,6 +33,12 @@ struct nic_many {
 	double start_s, stop_s;
 };
 
+/* Entries of its translation cache; 0: none. */
+static inline uint32_t nic_cache_entries(const struct nic_pass *p)
+{
+	return p->usual == USUAL_CACHED ? p->eng.cache_mask + 1 : 0;
+}
+
 struct nic {
 	const char *name;
 	const char *watcher;  /* who watches the doorbell */

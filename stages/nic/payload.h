@@ -6,7 +6,7 @@
 #ifndef FS_PAYLOAD_H
 #define FS_PAYLOAD_H
 
-#include "stages/nic/check.h"
+#include "stages/nic/cache.h"
 
 /* Can the leader move it alone, with a few whole words and no page in between? */
 HD int engine_small(const struct span *src, const struct span *dst, uint32_t bytes)

@@ -51,6 +51,8 @@ nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, u
 		return;
 	nic.e = args.e;
 	nic.e.sink = &args.sink;
+	if (USUAL_ == (int)USUAL_CACHED) /* behind the marks */
+		nic.e.cache = near_address(stage + (INSTR == BARE ? 0 : args.sink.block * SINK_SLOTS));
 	engine_begin_of(&nic.e, &nic.s, &nic.job, &nic.counts, stage, USUAL_, INSTR);
 	st32_release_sys(ready, 1);
 	for (int last = 0;;) {
@@ -68,7 +70,7 @@ nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, u
 	}
 	nic.job.kind = EJ_EXIT;
 	agent_meet();
-	engine_finish(&nic.s);
+	engine_finish_of(&nic.e, &nic.s, USUAL_);
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 	nic.counts.smid = smid;
 	*st = nic.counts;
@@ -77,9 +79,10 @@ nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, u
 static const void *const kernels[USUALS][INSTRS] = {
 #define EACH(usual) \
 	{ (const void *)nic_kernel<usual, BARE>, (const void *)nic_kernel<usual, ALL>, (const void *)nic_kernel<usual, FLEX> }
-	EACH(USUAL), EACH(USUAL_TWO), { (const void *)nic_kernel<USUAL_SPARSE, BARE> }, EACH(USUAL_FLAME)
+	EACH(USUAL), EACH(USUAL_TWO), { (const void *)nic_kernel<USUAL_SPARSE, BARE> }, EACH(USUAL_FLAME), EACH(USUAL_CACHED)
 };
-static_assert(USUAL == 0 && USUAL_TWO == 1 && USUAL_SPARSE == 2 && USUAL_FLAME == 3, "the kernels stand in the order of the enumeration");
+static_assert(USUAL == 0 && USUAL_TWO == 1 && USUAL_SPARSE == 2 && USUAL_FLAME == 3 && USUAL_CACHED == 4,
+	      "the kernels stand in the order of the enumeration");
 
 struct nic_run {
 	struct gpu *g;
@@ -95,7 +98,7 @@ static void peer_free(struct nic_run *r)
 
 static int peer_start(const struct nic_pass *p, struct nic_run **run)
 {
-	size_t shared = p->instr ? (size_t)p->sink.block * SINK_SLOTS * 8 : 0;
+	size_t shared = (p->instr ? (size_t)p->sink.block * SINK_SLOTS * 8 : 0) + cache_bytes(nic_cache_entries(p));
 	struct nic_run *r = (struct nic_run *)calloc(1, sizeof(*r));
 	struct engine_status *st;
 	struct nic_args a = { p->eng, p->sink };

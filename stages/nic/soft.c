@@ -38,11 +38,12 @@ HD void soft_serve(struct service *me, struct nic_run *r, const int usual, const
 	}
 	if (engine_last_flush(&e, &s, &r->job, instr))
 		engine_work(&r->job, alone, instr);
-	engine_finish(&s);
+	engine_finish_of(&e, &s, usual);
 }
 
 #define SERVES(X) X(USUAL, BARE) X(USUAL, ALL) X(USUAL, FLEX) X(USUAL_TWO, BARE) X(USUAL_TWO, ALL) X(USUAL_TWO, FLEX) \
-	X(USUAL_SPARSE, BARE) X(USUAL_FLAME, BARE) X(USUAL_FLAME, ALL) X(USUAL_FLAME, FLEX)
+	X(USUAL_SPARSE, BARE) X(USUAL_FLAME, BARE) X(USUAL_FLAME, ALL) X(USUAL_FLAME, FLEX) \
+	X(USUAL_CACHED, BARE) X(USUAL_CACHED, ALL) X(USUAL_CACHED, FLEX)
 #define X(usual, instr) \
 	static void soft_##usual##_##instr(struct service *me, void *r) \
 	{ \
@@ -64,7 +65,7 @@ static void soft_free(struct nic_run *r)
 
 static int soft_start(const struct nic_pass *p, struct nic_run **run)
 {
-	size_t bytes = (size_t)p->sink.block * SINK_SLOTS * 8;
+	size_t marks = (size_t)p->sink.block * SINK_SLOTS * 8, bytes = marks + cache_bytes(nic_cache_entries(p));
 	struct nic_run *r = calloc(1, sizeof(*r));
 	int rc;
 
@@ -75,6 +76,7 @@ static int soft_start(const struct nic_pass *p, struct nic_run **run)
 	memset(r->stage, 0, bytes);
 	r->p = *p;
 	r->p.eng.sink = &r->p.sink;
+	r->p.eng.cache = near_address((uint8_t *)r->stage + marks);
 	rc = service_start(&r->service, "soft NIC", p->cpu, serves[p->usual][p->instr], r, p->start_s);
 	if (rc && !r->service)
 		soft_free(r);

@@ -137,7 +137,7 @@ HD void queue_reload(const struct queue *q, struct queue_state *s)
  * keys stand in the issuer's shared memory on a GPU, next to where NVSHMEM keeps
  * its first ones (constant memory); `keys` is their address there, else a pointer.
  */
-enum { RESOLVER_CHUNKS = 32 };
+enum { RESOLVER_CHUNKS = 256 };
 struct chunk_keys { uint32_t remote[RESOLVER_CHUNKS], local[RESOLVER_CHUNKS]; };
 struct resolver {
 	uint64_t remote_base;

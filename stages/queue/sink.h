@@ -22,7 +22,8 @@ enum { BARE, ALL, FLEX, INSTRS,
 
 /* Columns of an agent's record. */
 enum issuer_slot { IS_INTENT, IS_RESERVED, IS_RESOLVED, IS_BUILT, IS_RUNG, IS_NOTICED, IS_POLLS, ISSUER_SLOTS = 8 };
-enum nic_slot { NS_SEEN, NS_STARTED, NS_FETCHED, NS_TRANSLATED, NS_READ, NS_WRITTEN, NS_COMPLETED, NIC_SLOTS = 8 };
+enum nic_slot { NS_SEEN, NS_STARTED, NS_FETCHED, NS_TRANSLATED, NS_READ, NS_WRITTEN, NS_COMPLETED,
+	NS_LOOKED /* no mark: lookups << 8 | hits of the translation cache, where there is one */, NIC_SLOTS = 8 };
 enum { SINK_SLOTS = 8 };
 
 enum { WAIT_DEBT = 1000 }; /* ns that a wait may be too long and the next ones shorter */

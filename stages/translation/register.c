@@ -116,6 +116,15 @@ static const struct mechanism {
 	[MECH_ODP] = { .absent = no_verbs },
 };
 
+const struct mech_ops *mech_registers(int word, const char **legal)
+{
+	*legal = "mlock, host-register";
+	return word == MECH_MLOCK || word == MECH_HOST_REGISTER ? mechanisms[word].ops : NULL;
+}
+
+int mech_needs_gpu(int word) { return mechanisms[word].gpu; }
+int mech_locks(int word) { return mechanisms[word].locks; }
+
 /* ---- what a point asks for ---- */
 
 #define MIB(bytes) ((unsigned long long)(bytes) >> 20)

@@ -47,6 +47,12 @@ struct mech_ops {
 /* register_cuda.c; without CUDA every call is -ENODEV. */
 extern const struct mech_ops mech_cuda_malloc, mech_cu_mem, mech_host_alloc, mech_host_register, mech_dma_buf;
 
+/* The mechanism by that word, if what it does is to register memory that is there; else NULL,
+ * with the words that would be legal. */
+const struct mech_ops *mech_registers(int word, const char **legal);
+int mech_needs_gpu(int word);
+int mech_locks(int word);
+
 /* For open and close of those that work on populated host pages. */
 int reg_host_open(struct reg *r);
 void reg_host_close(struct reg *r);

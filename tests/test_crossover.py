@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/crossover.py finds the size at which two made-up arms meet, with an interval that
+holds it as often as it says; where they don't meet it says so, and where rows can't tell it doesn't guess.
+Needs no matplotlib."""
+import random
+import subprocess
+import sys
+import unittest
+
+
+from plots import ROOT, Case, Run
+from plotlib import crossover
+from plotlib.points import Mean
+
+SIZES = tuple(str(1 << k) for k in range(6, 21, 2))
+FIXED, PER_BYTE, COPY, COPY_PER_BYTE = 3000.0, 0.02, 50.0, 0.1
+MEET = (FIXED - COPY) / (COPY_PER_BYTE - PER_BYTE)      # 36,875 B
+SCRIPT = ROOT + '/scripts/crossover.py'
+
+
+class Sent(Run):
+    VARIABLES = {**Run.VARIABLES, 'registration': 'persistent', 'mechanism': 'populate', 'host_page': 'auto', 'page': '4k'}
+
+    def arm(self, name, registration, cost, sizes=SIZES, **base):
+        """`cost(size, rep)` in ns; its interval is two less and three more."""
+        def rows(i, rep):
+            return [('translation', '-', 'measured', cost(float(sizes[i]), rep))]
+        return self.experiment(name, 'size', sizes, rows=rows, base={'registration': registration, **base},
+                               metric=('registration_cost', 'ns'))
+
+
+def demand(size, _=0):
+    return FIXED + PER_BYTE * size
+
+
+def copied(size, _=0):
+    return COPY + COPY_PER_BYTE * size
+
+
+def mean(x, half):
+    return Mean(x, x - half, x + half, 'row', 1, False, 'measured')
+
+
+class Crossover(Case):
+    def found(self, *args):
+        r = subprocess.run([sys.executable, SCRIPT, self.dir, *args], capture_output=True, text=True, check=False)
+        self.assertEqual((r.returncode, r.stderr), (0, ''))
+        return r.stdout.splitlines()
+
+    def refused_with(self, words, *args):
+        r = subprocess.run([sys.executable, SCRIPT, *args], capture_output=True, text=True, check=False)
+        self.assertEqual((r.returncode, r.stdout), (2, ''))
+        self.assertEqual(r.stderr.count('\n'), 1)
+        self.assertIn(words, r.stderr)
+
+    def test_a_known_one(self):
+        Sent(self.dir).arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied).write()
+        line, = self.found()
+        self.assertIn('mechanism=mlock host_page=auto page=4k: crossover at 36 KiB [', line)
+        self.assertIn('staging costs less below it, of 64 B to 1 MiB (8 sizes)', line)
+        self.assertIn('within the run', line)
+
+    def test_by_mechanism_and_page(self):
+        run = Sent(self.dir).arm('a', 'on-demand', demand, mechanism='mlock', host_page='4k')
+        run.arm('b', 'on-demand', lambda s, r: 4 * demand(s), mechanism='mlock', host_page='2m')
+        run.arm('c', 'on-demand', lambda s, r: 10 + .01 * s, mechanism='host-register', host_page='4k')
+        run.arm('s', 'staged', copied, host_page='4k').arm('t', 'staged', copied, host_page='2m').write()
+        lines = self.found()
+        self.assertEqual(len(lines), 3)
+        self.assertIn('mechanism=mlock host_page=4k page=4k: crossover at 36 KiB', lines[0])
+        self.assertIn('mechanism=host-register host_page=4k page=4k: no crossover: excluded in the range', lines[1])
+        self.assertIn('host-register costs less at each', lines[1])
+        self.assertIn('host_page=2m', lines[2])
+        self.assertRegex(lines[2], 'crossover at 58[34] KiB')     # 11950 / 0.02
+
+    def test_none(self):
+        """control"""
+        Sent(self.dir).arm('d', 'on-demand', lambda s, r: copied(s) + 500 + s, mechanism='mlock').arm('s', 'staged', copied).write()
+        line, = self.found()
+        self.assertIn('no crossover: excluded in the range 64 B to 1 MiB (8 sizes), staging costs less at each', line)
+
+    def test_what_cannot_be_told(self):
+        alike = Sent(self.dir).arm('d', 'on-demand', lambda s, r: copied(s) + 1, mechanism='mlock').arm('s', 'staged', copied)
+        alike.write()
+        self.assertIn("undecided: the two can't be told apart", self.found()[0])
+
+    def test_runs_are_the_unit(self):
+        Sent(self.dir, repeat=5).arm('d', 'on-demand', lambda s, r: demand(s) + 200 * r, mechanism='mlock').arm(
+            's', 'staged', lambda s, r: copied(s) - 10 * r).write()
+        line, = self.found()
+        self.assertIn('over the runs', line)
+        self.assertIn('crossover at 43.', line)     # 600 and 30 more apart: 3580 / 0.08
+        lo, hi = line.split('[')[1].split(']')[0].split(', ')
+        self.assertGreater(float(hi.split()[0]) - float(lo.split()[0]), 8)     # 200 a run is 5 KiB
+
+    def test_refusals(self):
+        Run(self.dir).experiment('a').write()
+        self.refused_with('no column registration', self.dir)
+        self.refused_with('there is no "latency"', self.dir, '--metric', 'latency')
+        self.refused_with('0 are named', '--metric=registration_cost')
+        other = self.dir + '2'
+        Sent(other).arm('d', 'on-demand', demand, mechanism='mlock').write()
+        self.refused_with('no two arms', other)
+
+
+class Function(unittest.TestCase):
+    def arms(self, half, noise=None, a=copied, b=demand, sizes=SIZES):
+        def arm(f):
+            return {float(s): mean(f(float(s)) + (noise() if noise else 0), half) for s in sizes}
+        return arm(a), arm(b)
+
+    def test_exact(self):
+        f = crossover.crossover(*self.arms(0.5))
+        self.assertEqual((f.found, f.below), ('crossover', 'a'))
+        self.assertAlmostEqual(f.at, MEET, delta=1e-6 * MEET)
+        half = 0.5 * 2 ** .5 / 0.08
+        self.assertAlmostEqual(f.lo, MEET - half, delta=1e-3)
+        self.assertAlmostEqual(f.hi, MEET + half, delta=1e-3)
+
+    def test_the_other_way_round(self):
+        a, b = self.arms(0.5)
+        f = crossover.crossover(b, a)
+        self.assertEqual((f.found, f.below), ('crossover', 'b'))
+        self.assertAlmostEqual(f.at, MEET, delta=1e-6 * MEET)
+        self.assertLess(f.lo, f.at)
+        self.assertLess(f.at, f.hi)
+
+    def test_wide_intervals_reach_over_sizes(self):
+        f = crossover.crossover(*self.arms(3000.0 / 2 ** .5 * .9))
+        self.assertEqual(f.found, 'crossover')
+        self.assertAlmostEqual(f.lo, MEET - 2700 / .08, delta=1)
+        self.assertAlmostEqual(f.hi, MEET + 2700 / .08, delta=1)
+
+    def test_coverage(self):
+        """Of 95 % intervals; noise is of the same width."""
+        rng, sd, inside, n = random.Random(7), 150.0, 0, 400
+        for _ in range(n):
+            f = crossover.crossover(*self.arms(1.96 * sd, lambda: rng.gauss(0, sd)))
+            inside += f.found == 'crossover' and f.lo <= MEET <= f.hi
+        self.assertGreater(inside, .91 * n)
+        # control: intervals a fourth as wide hold it less often
+        rng, inside = random.Random(7), 0
+        for _ in range(n):
+            f = crossover.crossover(*self.arms(1.96 * sd / 4, lambda: rng.gauss(0, sd)))
+            inside += f.found == 'crossover' and f.lo <= MEET <= f.hi
+        self.assertLess(inside, .75 * n)
+
+    def test_several(self):
+        f = crossover.crossover(*self.arms(1, a=lambda s: 500 if s in (1024., 65536.) else 100, b=lambda s: 300))
+        self.assertEqual(f.found, 'several')
+
+    def test_no_interval_says_nothing(self):
+        a, b = self.arms(1)
+        a = {s: m._replace(lo=None, hi=None, over='') for s, m in a.items()}
+        self.assertEqual(crossover.crossover(a, b).found, 'undecided')
+        self.assertEqual(crossover.crossover({}, b).found, 'undecided')
+
+    def test_unsure_elsewhere(self):
+        a, b = self.arms(1)
+        b[64.] = a[64.]
+        self.assertEqual(crossover.crossover(a, b).found, 'undecided')
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
