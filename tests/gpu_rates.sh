@@ -60,6 +60,13 @@ for nic in null "soft ordering=sys-fence-record" "peer nic_gpu=gpu"; do
 	orders=sys-fence,sys-fence-record,sys-release
 	[ "$n" = soft ] || orders=none,gpu-fence,gpu-fence-record,gpu-release,threadfence,$orders
 	expect "$n-order" 0 ' 0 failed' nic=${nic/ordering=*/} $small ordering=$orders threads=4
+	# groups of WQEs of a lone thread, and batches that are none
+	expect "$n-groups" 0 ' 0 failed' nic=$nic $small batch=1,3,4,8,24,64
+	expect "$n-group-signal" 0 ' 0 failed' nic=$nic $small batch=8 signal=1,2,4,8,16
+	expect "$n-group-size" 0 ' 0 failed' nic=$nic $small batch=8 size=0,8,12,13,28
+	expect "$n-group-wrap" 0 ' 0 failed' nic=$nic messages=400000 depth=512 batch=64
+	# a lock that is unfair: some may have no message at all
+	expect "$n-lock" 0 ' 0 failed' nic=$nic sharing=lock threads=32,256 depth=1024 entries=1024
 	# an index of 16 bits goes round several times
 	expect "$n-wrap" 0 ' 0 failed' nic=$nic messages=400000 depth=512 batch=32 sharing=warp
 done

@@ -62,11 +62,51 @@ static void all_means_all(void **state)
 	wide_close(&r);
 }
 
+/* With lines=16 all queues are used equally, however many a pass has. */
+static void passes_use_each_queue_once(void **state)
+{
+	static struct wide_rig r;
+	struct quiet_args all;
+
+	(void)state;
+	wide_open(&r, "threads=16 depth=1");
+	memset(&all, 0, sizeof(all));
+	all.q = r.a;
+	all.messages = 1003;
+	for (uint32_t used = 1; used <= 16; used *= 2) {
+		uint32_t seen = 0;
+		uint64_t messages = 0;
+
+		for (uint32_t k = 0; k < 16 / used; k++) {
+			struct quiet_args a = quiet_part(&all, used, k);
+
+			assert_int_equal(a.samples - all.samples, messages);
+			messages += a.messages;
+			for (uint32_t i = 0; i < a.q.queues; i++) {
+				struct rate_agent part, whole;
+				uint32_t q = k * used + i;
+
+				quiet_queue(&a, &part, i);
+				quiet_queue(&all, &whole, q);
+				assert_memory_equal(&part.q, &whole.q, sizeof(part.q));
+				assert_ptr_equal(part.share, whole.share);
+				assert_int_equal(part.remote, whole.remote);
+				assert_false(seen >> q & 1); /* control: one more would be the first again */
+				seen |= 1u << q;
+			}
+		}
+		assert_int_equal(seen, 0xffff);
+		assert_int_equal(messages, 1003);
+	}
+	wide_close(&r);
+}
+
 /* ---- the probe ---- */
 
 static const char *const points[] = {
 	"queues=1", "queues=5", "queues=16 scope=all", "queues=3 scope=all size=28", "queues=2 size=0 ordering=none",
 	"queues=7 scope=all doorbell=ring entries=4", "messages=1 warmup=0",
+	"queues=1 lines=16", "queues=2 lines=6 scope=all messages=1001", "queues=4 lines=4", "queues=3 lines=3 messages=1",
 };
 
 static void points_run(void **state)
@@ -98,6 +138,8 @@ static const struct { const char *point; int code; const char *says, *never; } f
 	/* an order that says nothing may be why; the control are those above */
 	{ "fault=error-cqe queues=2 ordering=none", EREMOTEIO, "guaranteed: gpu-fence, ", "none, " },
 	{ "fault=dead-nic queues=2", ETIMEDOUT, "queue 0: no completion", "ordering" },
+	/* a pass that isn't the first says which of all queues it was */
+	{ "fault=key queues=1 lines=4", EREMOTEIO, "queue 0", "ordering" },
 };
 
 static void faults_end_in_words(void **state)
@@ -123,6 +165,9 @@ static const struct { const char *point, *says; } refusals[] = {
 	{ "size=29", "legal: size=0..28" },
 	{ "queues=129", "queues=1..128" },
 	{ "messages=5000000", "1..4000000" },
+	{ "queues=3 lines=16", "legal: multiples of 3" },
+	{ "queues=3 lines=2", "legal: multiples of 3" },
+	{ "lines=16 messages=15", "messages=16.." },
 	{ "fault=slow-nic", "isn't injected" },
 };
 
@@ -143,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_means_all),
+		cmocka_unit_test(passes_use_each_queue_once),
 		cmocka_unit_test(points_run),
 		cmocka_unit_test(faults_end_in_words),
 		cmocka_unit_test(what_cannot_be_is_refused),

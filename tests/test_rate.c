@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Claim: every legal point of the probe `rate` with CPU agents ends with every message
- * done once and its payload right, and gives rows that hold together; each fault ends
+ * done once and its payload right, and gives rows that hold together; WQEs that are built
+ * in groups are the same bytes as those that are built one by one; each fault ends
  * in words, in bounded time; what can't be is refused with what would be legal.
  *
  * Controls: memory that no pass has written to is all wrong; a spoiled word of the
- * payloads or of the rings is counted; points without the fault go well.
+ * payloads or of the rings is counted; a group that begins elsewhere is another one; points
+ * without the fault go well.
  */
 #include "tests/wide_rig.h"
 
@@ -190,6 +192,57 @@ static void wrong_words_are_seen(void **state)
 	}
 }
 
+static int group_is_the_same(struct wide_rig *r, uint64_t m, uint32_t k)
+{
+	struct solo s = solo_of(&r->a, &r->agent[1]);
+	uint64_t want[SOLO_GROUP][WQE_WORDS];
+
+	for (uint32_t i = 0; i < k; i++) {
+		uint64_t *at = wide_wqe(r, 1, m + i);
+
+		memset(at, 0x55, WQEBB);
+		wide_put(r, 1, m + i);
+		memcpy(want[i], at, WQEBB);
+		memset(at, 0x55, WQEBB);
+	}
+	if (k == 1)
+		solo_build(&s, m, 1);
+	else if (k == SOLO_HALF)
+		solo_build(&s, m, SOLO_HALF);
+	else
+		solo_build(&s, m, SOLO_GROUP);
+	for (uint32_t i = 0; i < k; i++)
+		if (memcmp(want[i], wide_wqe(r, 1, m + i), WQEBB))
+			return 0;
+	return 1;
+}
+
+static void groups_are_the_same_bytes(void **state)
+{
+	static const char *const points[] = { "", "size=0", "size=1", "size=12 entries=8 depth=8", "signal=2", "signal=4", "signal=8", "signal=16 batch=16" };
+	static const uint64_t from[] = { 0, 8, 1016, 65528, 65536, (1u << 24) - 8, (1u << 30) - 8, 1ull << 30, (1ull << 32) - 8, 1ull << 40 };
+	static struct wide_rig r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "nic=null threads=2 batch=8 entries=64 depth=64 %s", points[i]);
+		wide_open(&r, text);
+		assert_true(solo_fits(&r.a, SOLO_GROUP, r.c.path.choice.kind));
+		for (size_t k = 0; k < sizeof(from) / sizeof(from[0]); k++) {
+			assert_true(group_is_the_same(&r, from[k], SOLO_GROUP));
+			assert_true(group_is_the_same(&r, from[k], SOLO_HALF) && group_is_the_same(&r, from[k] + 4, SOLO_HALF));
+			assert_true(group_is_the_same(&r, from[k] + 3, 1));
+		}
+		assert_false(group_is_the_same(&r, 252, SOLO_GROUP)); /* control */
+		wide_close(&r);
+	}
+	wide_open(&r, "nic=null threads=2 size=13 batch=8 depth=64");
+	assert_false(solo_fits(&r.a, SOLO_GROUP, r.c.path.choice.kind)); /* a segment more */
+	wide_close(&r);
+}
+
 /* ---- faults ---- */
 
 static const struct { const char *point; int code; const char *says, *more; } faults[] = {
@@ -262,6 +315,7 @@ int main(void)
 		cmocka_unit_test(every_kind_of_point),
 		cmocka_unit_test(random_points),
 		cmocka_unit_test(wrong_words_are_seen),
+		cmocka_unit_test(groups_are_the_same_bytes),
 		cmocka_unit_test(faults_end_in_words),
 		cmocka_unit_test(what_cannot_be_is_refused),
 	};

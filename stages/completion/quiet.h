@@ -148,6 +148,31 @@ HD void quiet_run(const struct quiet_args *a, const int ord)
 	st64_release_sys(&a->out->status, g.status);
 }
 
+/* Pass k of those that use `used` of all queues each, and each queue once: from its first queue
+ * on, with its share of the messages. */
+HD struct quiet_args quiet_part(const struct quiet_args *all, uint32_t used, uint32_t k)
+{
+	uint32_t passes = all->q.queues / used, first = k * used;
+	uint64_t from = all->messages * k / passes;
+	struct quiet_args a = *all;
+
+	a.q.wq += first * a.q.wq_step;
+	a.q.dbrec += first * a.q.dbrec_step;
+	a.q.db += first * a.q.db_step;
+	a.q.cq += first * a.q.cq_step;
+	a.q.share += (uint64_t)first * SHARE_BYTES;
+	a.q.local += first * a.q.slots_step;
+	a.q.remote += first * a.q.slots_step;
+	a.q.qpn += first;
+	a.q.queues = used;
+	a.messages = all->messages * (k + 1) / passes - from;
+	a.seed += k;
+	a.samples += from;
+	a.submits += from;
+	a.pairs += 2 * k;
+	return a;
+}
+
 #define FS_QUIETS(X) \
 	X(NONE) X(GPU_FENCE) X(GPU_FENCE_RECORD) X(GPU_RELEASE) X(THREADFENCE) X(SYS_FENCE) X(SYS_FENCE_RECORD) X(SYS_RELEASE)
 

@@ -268,7 +268,7 @@ static int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows 
 {
 	double rate = mean_of(g->bare, g->nbare), stale = (double)g->stale;
 	double explained = g->nmarked ? mean_of(g->explained, g->nmarked) : 0;
-	char why[200];
+	char why[256];
 	int rc;
 
 	if ((rc = add_row(out, c, "total", "rate", "Mmsg/s", g->bare, g->nbare)) ||
@@ -280,8 +280,11 @@ static int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows 
 		return rc;
 	/* the last row is the one that was just added */
 	if (g->nmarked && fabs(explained / rate - 1) > EXPLAINED) {
-		snprintf(why, sizeof(why), "the spans explain %.3g Mmsg/s of agents at work all the time, the bare loop does %.3g: they differ by more than %.0f %%",
-			 explained, rate, EXPLAINED * 100);
+		double marks = mean_of(g->marked, g->nmarked);
+
+		snprintf(why, sizeof(why), "the spans explain %.3g Mmsg/s of agents at work all the time, the bare loop does %.3g: they differ by more than %.0f %%; %s",
+			 explained, rate, EXPLAINED * 100,
+			 fabs(explained / marks - 1) > EXPLAINED ? "agents don't work side by side" : "with spans it is another rate: reading clocks may change the loop");
 		row_flag(&out->row[out->n - 1], "unexplained", why);
 	}
 	if (c->workers && ((rc = spread_row(out, c, "-", "nic_busy", "share", g->busy, c->workers, g->nbare)) ||
