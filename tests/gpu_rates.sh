@@ -72,6 +72,10 @@ for nic in null "soft ordering=sys-fence-record" "peer nic_gpu=gpu"; do
 done
 for nic in "soft ordering=sys-fence-record" "peer nic_gpu=gpu"; do
 	n=${nic%% *}
+	# the lanes of a NIC's warp write one CQE a round
+	expect "$n-collapsed" 0 ' 0 failed' nic=$nic $small cq=collapsed sharing=warp batch=32 signal=1,32
+	expect "$n-collapsed-shared" 0 ' 0 failed' nic=$nic $small cq=collapsed sharing=gpu,lock threads=40 batch=2
+	expect "$n-collapsed-wrap" 0 ' 0 failed' nic=$nic messages=400000 depth=512 batch=32 sharing=warp cq=collapsed
 	expect "$n-key" 1 '0x13' nic=$nic $small fault=key
 	expect "$n-error-cqe" 1 '0x14' nic=$nic $small fault=error-cqe sharing=warp batch=32
 	expect "$n-dead" 1 'no completion of message' nic=$nic $small fault=dead-nic,none threads=4

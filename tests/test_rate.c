@@ -73,6 +73,9 @@ static const char *const grid[] = {
 	"batch=16 depth=64", "batch=16 depth=64 signal=16", "batch=4 depth=64 signal=32", "size=0", "size=28", "size=13",
 	"size=200 depth=16", "size=4096 depth=8 page=64k", "payload=pointer size=8", "doorbell=ring", "doorbell=ring-record-ring depth=8",
 	"ordering=none", "ordering=sys-release", "ordering=threadfence batch=2 depth=4 entries=4", "sharing=warp batch=32 depth=64",
+	"cq=collapsed", "cq=collapsed depth=64 batch=16 signal=8", "cq=collapsed payload=pointer size=300 depth=16 ordering=sys-fence-record",
+	"cq=collapsed messages=150000 depth=1024 batch=8 entries=1024", "cq=collapsed doorbell=ring depth=8",
+	"cq=collapsed threads=2 sharing=gpu depth=16", "cq=collapsed sharing=lock threads=2 depth=8 batch=2 signal=2", "cq=collapsed sharing=warp threads=2 queues=1 batch=8 depth=32",
 	"marks=outer depth=32", "messages=1 warmup=0", "messages=150000 depth=1024 batch=64 entries=1024", "page=2m size=16",
 	/* more threads than CPUs */
 	"threads=2 depth=8", "threads=2 nic_workers=2 depth=64 batch=8", "blocks=2 sharing=block threads=2 depth=16",
@@ -143,6 +146,8 @@ static void random_points(void **state)
 		set_number(&pt, "depth", 1 + below(entries));
 		set_number(&pt, "batch", below(3) ? 1 : 1 + below(8));
 		set_number(&pt, "signal", below(3) ? 1 : 1u << below(4));
+		if (!below(4))
+			set_word(&pt, "cq", 2);
 		set_number(&pt, "threads", below(4) ? 1 : 1 + below(3));
 		set_number(&pt, "blocks", below(6) ? 1 : 2);
 		if (!below(4))
@@ -251,7 +256,10 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=error-cqe depth=32", EREMOTEIO, "0x14", "message" },
 	/* an order that says nothing may be why */
 	{ "fault=error-cqe depth=32 ordering=none", EREMOTEIO, "ordering=none doesn't order the WQE before the doorbell", "guaranteed: gpu-fence, " },
+	{ "fault=error-cqe depth=1 cq=collapsed", EREMOTEIO, "0x14", "message" },
+	{ "fault=key depth=64 batch=16 cq=collapsed", EREMOTEIO, "CQE with syndrome", "message" },
 	/* waits two seconds */
+	{ "fault=dead-nic depth=8 cq=collapsed", ETIMEDOUT, "no completion of message", "the NIC has done" },
 	{ "fault=dead-nic depth=8", ETIMEDOUT, "no completion of message", "the NIC has done" },
 };
 
@@ -280,6 +288,8 @@ static void faults_end_in_words(void **state)
 static const struct { const char *point, *says; } refusals[] = {
 	{ "marks=rotate", "legal: all" },
 	{ "signal=3", "powers of two" },
+	{ "cq=collapsed nic=null", "nobody completes anything" },
+	{ "doorbell=blueflame", "record-ring" },
 	{ "signal=4 batch=6 depth=64", "multiple of the other" },
 	{ "signal=8 depth=8 batch=8", "depth=15.." },
 	{ "batch=8 depth=4", "legal: batch=1..4" },

@@ -3,7 +3,8 @@
  * Claim: the NIC for many queues does what every queue announced, in order, whoever
  * else is busy; it checks a WQE as the other engine does; what is refused completes
  * with its syndrome, all before it is done, all behind it is flushed and moves nothing;
- * completions are written where they were asked for; each worker serves its own queues.
+ * completions are written where they were asked for, also where there is one CQE for all; each worker
+ * serves its own queues.
  *
  * Controls: the same messages unspoiled complete well; a queue that announces nothing
  * is left alone; a payload that was spoiled after the fact is found.
@@ -86,6 +87,40 @@ static void indices_wrap(void **state)
 	}
 	assert_int_equal(r.worker[0].st.wqes, m);
 	assert_int_equal(r.worker[0].st.stale_wqe + r.worker[0].st.odd_doorbells, 0);
+	wide_close(&r);
+}
+
+/* A collapsed CQ: its one entry says how far the NIC is, and nothing of what it hasn't done. */
+static void one_cqe_speaks_for_all_before_it(void **state)
+{
+	uint64_t m = 0;
+
+	(void)state;
+	wide_open(&r, "threads=1 depth=32 entries=32 size=24 cq=collapsed");
+	assert_int_equal(r.a.log_ncqe, 0);
+	for (uint32_t k = 0; m < 140000; k++) {
+		uint32_t n = 1 + k % 32;
+
+		assert_false(cqe_reached(wide_cqe(&r, 0, 0, 7), m));
+		put_many(0, m, m + n);
+		wide_serve(&r, 0);
+		for (uint32_t i = 0; i < 64; i++)
+			assert_int_equal(cqe_reached(wide_cqe(&r, 0, 0, 7), m + i), i < n);
+		m += n;
+	}
+	assert_int_equal(r.worker[0].st.cqes, m);
+	rate_done(&r.a, &r.agent[0], m - 1, 0);
+	assert_int_equal(r.agent[0].status, RATE_OK);
+	rate_done(&r.a, &r.agent[0], m, 0); /* control: of one that nobody has posted */
+	assert_int_equal(r.agent[0].status, RATE_TIMEOUT);
+	/* asked for once in a while, it covers what went before */
+	wide_close(&r);
+	wide_open(&r, "threads=1 depth=32 entries=32 batch=8 signal=8 cq=collapsed");
+	put_many(0, 0, 12);
+	wide_serve(&r, 0);
+	assert_int_equal(r.worker[0].st.cqes, 1);
+	for (uint32_t i = 0; i < 12; i++)
+		assert_int_equal(cqe_reached(wide_cqe(&r, 0, 0, 7), i), i < 8);
 	wide_close(&r);
 }
 
@@ -213,6 +248,7 @@ int main(void)
 		cmocka_unit_test(a_busy_queue_keeps_none_waiting),
 		cmocka_unit_test(workers_have_queues_of_their_own),
 		cmocka_unit_test(indices_wrap),
+		cmocka_unit_test(one_cqe_speaks_for_all_before_it),
 		cmocka_unit_test(what_is_refused_ends_the_queue),
 		cmocka_unit_test(one_page_is_the_most),
 		cmocka_unit_test(what_comes_late_is_counted),

@@ -31,7 +31,7 @@ struct rate_args {
 	uint64_t local, remote;       /* payload slots of queue 0, for either side */
 	uint64_t slots_step;
 	uint32_t slot_mask, stride_shift; /* message m lies at (m & slot_mask) << stride_shift */
-	uint32_t log_n, log_ncqe, qpn, lkey, rkey;
+	uint32_t log_n, log_ncqe, qpn, lkey, rkey; /* log_ncqe 0: a collapsed CQ */
 	uint32_t queues, agents, depth, batch, log_signal, len;
 	int32_t mode;                 /* enum doorbell_mode */
 	int32_t gettime;
@@ -138,7 +138,8 @@ HD int rate_stuck(const struct rate_args *a, struct rate_agent *g, struct waitin
 }
 
 /* CQE `number` tells of an error, or of a queue that is flushed since one: the first of
- * those that are still there is the one to name. m: a message near it. */
+ * those that are still there is the one to name, which of a collapsed CQ may be a flushed one.
+ * m: a message near it. */
 HD void rate_blame(struct rate_agent *g, uint64_t number, uint64_t m)
 {
 	uint32_t mask = (1u << g->q.log_ncqe) - 1;
@@ -159,7 +160,8 @@ HD void rate_blame(struct rate_agent *g, uint64_t number, uint64_t m)
 	g->vendor = cqe_vendor(ld64(at + 48));
 }
 
-/* Until message m and all before it are done. `passed`: 0 where no later message is
+/* Until message m and all before it are done. A collapsed CQ's one entry says so of all up to its own
+ * message, as a ring's slot does that others have gone on with. `passed`: 0 where no later message is
  * published before this wait ends; else the word that says how far others are. */
 HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, const uint64_t *passed)
 {

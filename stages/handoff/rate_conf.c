@@ -14,6 +14,7 @@ static int resolve_path(const struct point *pt, const struct machine *m, struct 
 {
 	static const char *const same[][2] = {
 		{ "metric", "rate" }, { "marks", "outer" }, { "fault", "none" }, { "check", "none" }, { "messages", "auto" }, { "signal", "1" },
+		{ "cq", "ring" },
 	};
 	struct point p = *pt;
 	int rc;
@@ -99,9 +100,12 @@ static int resolve_signal(const struct point *pt, struct rate_conf *c, char *why
 	if (c->path.nic->completes && c->path.depth < batch + signal - 1)
 		return fs_refuse(EINVAL, why, len, "depth=%u with batch=%u and signal=%u: a batch would wait for a completion that is never asked for; legal: depth=%u..%u",
 			  c->path.depth, batch, signal, batch + signal - 1, entries);
+	if (fs_is(pt, "cq", "collapsed") && !c->path.nic->completes)
+		return fs_refuse(EINVAL, why, len, "cq=collapsed with nic=null: nobody completes anything; legal: cq=ring");
+	c->path.collapsed = fs_is(pt, "cq", "collapsed");
 	c->log_signal = (uint32_t)__builtin_ctz(signal);
 	/* a slot for each completion under way, and laps of the CQ less than 2^15 messages apart */
-	c->log_ncqe = c->path.log_n > c->log_signal + 1 ? c->path.log_n - c->log_signal : 1;
+	c->log_ncqe = c->path.collapsed ? 0 : c->path.log_n > c->log_signal + 1 ? c->path.log_n - c->log_signal : 1;
 	return 0;
 }
 
@@ -181,6 +185,6 @@ int rate_resolve(const struct point *pt, const struct machine *m, struct rate_co
 
 const char *const rate_reads[] = {
 	"nic", "issuer", "gpu", "nic_gpu", "sharing", "threads", "blocks", "queues", "nic_workers", "ordering", "doorbell",
-	"depth", "batch", "signal", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
+	"depth", "batch", "signal", "cq", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"page", "fault", "messages", "warmup", "marks", "cpu", "nic_cpu", NULL
 };

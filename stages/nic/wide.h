@@ -11,7 +11,8 @@
  *
  * Order: each lane's payload and CQE body, then all lanes meet, then a system-scope
  * release each, then the CQEs' last words. Whoever acquires the CQE of message m may
- * read the payloads of m and of all before it, whether or not they asked for a CQE.
+ * read the payloads of m and of all before it, whether or not they asked for a CQE. Of a
+ * collapsed CQ's one CQE there is one writer a round, the last lane that has one.
  *
  * It takes no marks: a mark of one lane would make the others wait. What it counts is
  * how long its workers were busy, which says whether the NIC was the limit. A payload
@@ -138,7 +139,7 @@ HD void wide_messages(const struct wide *w, const struct engine *e, struct wide_
 	uint64_t m = s->pi + (uint32_t)c.lane, w7 = 0;
 	struct span near_span, far_span;
 	struct engine_status stale;
-	uint32_t synd = 0, bad, wants, number;
+	uint32_t synd = 0, bad, wants, writes, number;
 	int mine = (uint32_t)c.lane < n, first = c.nlanes;
 	uint8_t *p = e->cq;
 	struct work k;
@@ -170,12 +171,13 @@ HD void wide_messages(const struct wide *w, const struct engine *e, struct wide_
 	/* a good WQE reports only when asked to; a bad one always */
 	wants = coop_ballot(c, mine && (synd || (ctrl_fm_ce_se(k.w[1]) & WQE_CQ_UPDATE)));
 	number = s->cqes + bits_of(wants & ((1u << c.lane) - 1));
+	writes = c.nlanes > 1 && !e->log_ncqe && wants ? 1u << highest_bit(wants) : wants;
 	p += (uint64_t)(number & ((1u << e->log_ncqe) - 1)) * CQE_SIZE;
-	if (wants >> c.lane & 1)
+	if (writes >> c.lane & 1)
 		w7 = wide_cqe_body(e, p, number, m, &k, synd);
 	coop_sync(c);
 	release_sys();
-	if (wants >> c.lane & 1)
+	if (writes >> c.lane & 1)
 		st64_published(p + 56, w7);
 	s->cqes += bits_of(wants);
 	s->pi += n;

@@ -90,6 +90,15 @@ HD int lowest_bit(uint32_t x)
 #endif
 }
 
+HD int highest_bit(uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+	return 31 - __clz((int)x);
+#else
+	return 31 - __builtin_clz(x);
+#endif
+}
+
 /* ---- jobs: every lane calls these together ---- */
 
 /* Fills a slot with a message's words; the last one may be cut. */
