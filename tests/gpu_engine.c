@@ -48,11 +48,12 @@ static void serve(struct bench *b, const char *text, int instr, int spoiled)
 	blocks = post_blocks(b->c.choice.kind);
 	db = doorbell_value(MESSAGES * blocks, PATH_QPN);
 	rec = dbrec_value(MESSAGES * blocks);
-	np.usual = expect_lines ? USUAL_FLAME : blocks > 1 ? USUAL_TWO : USUAL;
+	np.usual = expect_lines ? USUAL_FLAME : b->c.cache ? USUAL_CACHED : blocks > 1 ? USUAL_TWO : USUAL;
 	for (uint64_t m = 0; m < MESSAGES; m++) {
 		uint64_t off = (m & (b->c.slots - 1)) * b->c.stride;
 		int rd = b->c.op == WQE_READ;
-		struct resolved x = { PATH_LKEY, PATH_RKEY ^ (m == (uint64_t)spoiled), (uint64_t)(rd ? b->m.src.p : b->m.dst.p) + off };
+		uint32_t mr = path_mr_of(&b->c, m & (b->c.slots - 1));
+		struct resolved x = { path_key(&b->c, 0, mr), path_key(&b->c, 1, mr) ^ (m == (uint64_t)spoiled), (uint64_t)(rd ? b->m.src.p : b->m.dst.p) + off };
 		uint8_t *payload = calloc(1, b->c.stride);
 
 		assert_non_null(payload);
@@ -96,6 +97,7 @@ static void everything_arrives(void **state)
 	static const char *const points[] = {
 		"size=8", "size=28", "size=3", "size=0", "op=nop", "size=64", "size=100 payload=pointer",
 		"size=92 payload=inline", "size=53 payload=inline", "size=4096", "size=9000 segment=1024", "size=70000 page=64k", "op=read size=300", "size=5001 page=4k",
+		"size=300 payload=pointer mr_count=16 xlat_cache=16", "size=28 mr_count=4 mr_order=random xlat_cache=2",
 	};
 
 	(void)state;
@@ -141,6 +143,37 @@ static void lines_that_are_not_there_come_from_the_queue(void **state)
 	expect_lines = 0;
 }
 
+/* The translation cache: of 8 regions on a side, in turn, each is walked for once where it has an
+ * entry to itself, and each time where two share one. */
+static void a_cache_hits_as_predicted(void **state)
+{
+	static const struct { const char *text; uint64_t lookups, hits; } points[] = {
+		{ "size=8 mr_count=8 xlat_cache=8", MESSAGES, MESSAGES - 8 },
+		{ "size=8 mr_count=8 xlat_cache=4", MESSAGES, 0 },
+		{ "size=8 xlat_cache=1", MESSAGES, MESSAGES - 1 },
+		{ "size=8 mr_count=8 xlat_cache=16 payload=pointer", 2 * MESSAGES, 2 * MESSAGES - 16 },
+		{ "size=8 mr_count=8 xlat_cache=4 op=read", 2 * MESSAGES, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+		for (int instr = BARE; instr < INSTRS; instr++) {
+			struct bench b;
+
+			/* slots of 8 bytes: all on one page */
+			serve(&b, points[i].text, instr, -1);
+			assert_int_equal(b.st.syndrome, 0);
+			assert_int_equal(b.st.lookups, points[i].lookups);
+			assert_int_equal(b.st.hits, points[i].hits);
+			for (uint64_t m = 0; m < MESSAGES; m++)
+				assert_int_equal(wrong_words(&b, m), 0);
+			path_mem_term(&b.m);
+			serve(&b, points[i].text, instr, 30); /* control: a spoiled key is no hit */
+			assert_int_equal(b.st.syndrome, SYND_REMOTE_ACCESS);
+			path_mem_term(&b.m);
+		}
+}
+
 static void a_wrong_key_flushes(void **state)
 {
 	struct bench b;
@@ -174,7 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_arrives), cmocka_unit_test(lines_that_are_not_there_come_from_the_queue),
-		cmocka_unit_test(a_wrong_key_flushes),
+		cmocka_unit_test(a_cache_hits_as_predicted), cmocka_unit_test(a_wrong_key_flushes),
 		cmocka_unit_test(a_changed_payload_is_found),
 	};
 	const struct machine *m = suite_machine();

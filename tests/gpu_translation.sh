@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The probes `tlb` and `register` with a GPU: a ladder over its own memory and over host memory by
+# Translation with a GPU: the probes `tlb` and `register`, and in `path` regions, the NIC's cache and registration.
+# Of the probes a ladder over its own memory and over host memory by
 # page size, each mechanism of CUDA, and what can't be refused before anything is
 # allocated. A chase that doesn't walk its cycle fails the point, so exit 0 says that it did.
 #
@@ -60,6 +61,25 @@ for m in cuda-malloc cu-mem host-alloc host-register; do
 done
 # drivers without open kernel modules export none, and say so
 expect dma-buf '0' 'ok|exports no dma-buf' probe=register mechanism=dma-buf,cuda-malloc bytes=2M
+
+# several regions and the NIC's translation cache: the NIC on other SMs
+expect regions 0 'ok' issuer=gpu nic=peer nic_gpu=gpu messages=2000 mr_count=1,64,256
+expect turn 0 'ok' issuer=gpu nic=peer nic_gpu=gpu messages=2000 mr_count=64 xlat_cache=32,64
+row turn ',xlat_cache,64,.*,translation,fetched-translated,[a-z]+,latency_hit,ns,2000,'
+row turn ',xlat_cache,32,.*,translation,fetched-translated,[a-z]+,latency_miss,ns,2000,'
+row turn ',xlat_cache,64,.*,translation,-,none,xlat_misses,count,2000,0,'
+expect random 0 'ok' issuer=gpu nic=peer nic_gpu=gpu messages=2000 mr_count=64 mr_order=random xlat_cache=16
+row random ',translation,fetched-translated,[a-z]+,latency_hit,ns,[0-9]+,'
+row random ',translation,fetched-translated,[a-z]+,latency_miss,ns,[0-9]+,'
+expect cached-bare 0 'ok' issuer=gpu nic=peer nic_gpu=gpu messages=20000 metric=rate marks=outer depth=64 mr_count=64 xlat_cache=64
+expect cached-fault 1 'syndrome 0x13' issuer=gpu nic=peer nic_gpu=gpu messages=2000 mr_count=64 xlat_cache=64 fault=key
+expect cached-lkey 1 'syndrome 0x04' issuer=gpu nic=peer nic_gpu=gpu messages=2000 xlat_cache=64 fault=lkey payload=pointer
+# registered for one message by CUDA, with a NIC on a CPU: no kernel is resident
+expect on-demand 0 'ok' issuer=cpu nic=soft messages=200 registration=on-demand mechanism=host-register size=4K,64K,1M
+row on-demand ',translation,-,none,register,ns,200,.*,ok,'
+row on-demand ',translation,-,none,deregister,ns,200,.*,ok,'
+expect no-kernel 2 'legal: issuer=cpu with nic=soft' issuer=gpu nic=peer registration=on-demand mechanism=host-register
+expect no-kernel-either 2 'legal: issuer=cpu with nic=soft' issuer=cpu nic=peer registration=staged
 
 echo "$failed failed"
 [ $failed -eq 0 ]

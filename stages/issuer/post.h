@@ -307,7 +307,13 @@ HD void issuer_begin(struct issuer *s, const struct issue_args *a, struct issue_
 	s->a = a;
 	s->out = a->out;
 	s->job = job;
-	s->keys = a->keys;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (int i = 0; i < RESOLVER_CHUNKS; i++) { /* a loop: as one assignment it is hundreds of instructions */
+		s->keys.remote[i] = a->keys.remote[i];
+		s->keys.local[i] = a->keys.local[i];
+	}
 	s->fresh = a->fresh;
 	s->fresh_at = a->fresh_at;
 	s->first = s->last = ~(uint64_t)0;

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(AGENT_THREADS, 1)
 nic_kernel(const __grid_constant__ struct nic_args args, const uint32_t *stop, uint32_t *ready, struct engine_status *st,
 	   const struct seat seat)
 {
-	extern __shared__ uint64_t stage[];
+	extern __shared__ __align__(16) uint64_t stage[]; /* the cache is accessed by two words */
 	struct coop c = { (int)threadIdx.x - 32, 32 };
 	uint32_t smid;
 
