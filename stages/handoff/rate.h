@@ -10,8 +10,8 @@
 #include "stages/handoff/rate_solo.h"
 
 /*
- * The loop. `one` and `consumed` are literals, since a test in it is a jump for one of the
- * two: batches of one message whose record and doorbell are stored in this order; and
+ * The loop. `one` and `consumed` are literals on a GPU, since a test in it is a jump for one of
+ * the two: batches of one message whose record and doorbell are stored in this order; and
  * whether somebody completes messages, so that there is something to wait for.
  */
 HD void rate_loop(const struct rate_args *a, struct rate_agent *g, uint64_t left, struct coop c, const int ord, const int form,
@@ -70,6 +70,20 @@ HD void rate_loop(const struct rate_args *a, struct rate_agent *g, uint64_t left
 	} while (form == FORM_LOCK || left);
 }
 
+/* A CPU predicts its jumps, and its compiler takes long over loops of which there are many. */
+HD void rate_loops(const struct rate_args *a, struct rate_agent *g, uint64_t left, struct coop c, const int ord, const int form,
+		   const int kind, const int one, const int spans)
+{
+#ifdef __CUDA_ARCH__
+	if (a->consumed)
+		rate_loop(a, g, left, c, ord, form, kind, one, 1, spans);
+	else
+		rate_loop(a, g, left, c, ord, form, kind, one, 0, spans);
+#else
+	rate_loop(a, g, left, c, ord, form, kind, one, a->consumed != 0, spans);
+#endif
+}
+
 /* Posts `left` messages, a multiple of the batch; with a lock until its queue has its goal.
  * All lanes of an agent. */
 HD void rate_post(const struct rate_args *a, struct rate_agent *g, uint64_t left, struct coop c, const int ord, const int form,
@@ -81,14 +95,10 @@ HD void rate_post(const struct rate_args *a, struct rate_agent *g, uint64_t left
 		g->t = ticks(a->gettime);
 	if (!left || (form == FORM_SOLO && solo_post(a, g, left, ord, kind, spans)))
 		return;
-	if (!form_teams(form) && one && a->consumed)
-		rate_loop(a, g, left, c, ord, form, kind, 1, 1, spans);
-	else if (!form_teams(form) && one)
-		rate_loop(a, g, left, c, ord, form, kind, 1, 0, spans);
-	else if (a->consumed)
-		rate_loop(a, g, left, c, ord, form, kind, 0, 1, spans);
+	if (!form_teams(form) && one)
+		rate_loops(a, g, left, c, ord, form, kind, 1, spans);
 	else
-		rate_loop(a, g, left, c, ord, form, kind, 0, 0, spans);
+		rate_loops(a, g, left, c, ord, form, kind, 0, spans);
 }
 
 /* Until its last message is done. */
