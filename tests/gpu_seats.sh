@@ -47,6 +47,8 @@ seats() {
 
 seats path 5 "20 " nic=peer nic_gpu=gpu nic_sm=20
 seats path-load 5 "20 " nic=peer nic_gpu=gpu nic_sm=20 load=none,hbm,sm-read,sm-write
+seats path-load-first 0 "8 " nic=peer nic_gpu=gpu nic_sm=8 load=none,hbm,sm-read,sm-write
+seats path-load-soft 0 "" nic=soft ordering=sys-fence-record load=hbm,sm-read,sm-write
 seats path-soft 77 "" nic=soft
 seats path-null 3 "" nic=null
 seats pingpong 12 "99 " probe=pingpong nic=peer nic_gpu=gpu nic_sm=99

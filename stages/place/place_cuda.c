@@ -250,12 +250,11 @@ int gpu_load(struct gpu *g, const void *fn, const char *what)
 	return rc ? rc : gpu_error(cudaFuncGetAttributes(&a, fn), what);
 }
 
-/* Would so many blocks be resident at once, beside `beside` SMs of others? */
+/* Would so many blocks be resident at once, beside `beside` SMs of others? *fit: as many as can be. */
 static int gpu_fits(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, size_t shared,
-		    const char *what)
+		    long *fit, const char *what)
 {
 	int rc, each = 0, sms = 0;
-	long fit;
 
 	if ((rc = gpu_error(cudaSetDevice(g->device), what)))
 		return rc;
@@ -267,10 +266,10 @@ static int gpu_fits(struct gpu *g, const void *fn, unsigned blocks, unsigned thr
 		return rc;
 	if (each < 1)
 		return fs_fail(ENOSPC, "%s: a block of it does not fit on an SM", what);
-	fit = (long)each * (sms - (long)beside);
-	if (blocks > fit)
+	*fit = (long)each * (sms - (long)beside);
+	if (blocks > *fit)
 		return fs_fail(ENOSPC, "%s: %u blocks have to be resident at once beside %u SMs of others, and %ld fit on gpu %d",
-			       what, blocks, beside, fit < 0 ? 0 : fit, g->device);
+			       what, blocks, beside, *fit < 0 ? 0 : *fit, g->device);
 	return 0;
 }
 
@@ -287,7 +286,8 @@ static int launch(const void *fn, unsigned blocks, unsigned threads, void **args
 int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned threads, unsigned beside, void **args,
 		    size_t shared, void *stream, const char *what)
 {
-	int rc = gpu_fits(g, fn, blocks, threads, beside, shared, what);
+	long fit = 0;
+	int rc = gpu_fits(g, fn, blocks, threads, beside, shared, &fit, what);
 
 	return rc ? rc : launch(fn, blocks, threads, args, shared, stream, what);
 }
@@ -308,20 +308,18 @@ static struct seat seat_of(struct gpu *g, int which, int sm)
 struct seat gpu_issue_seat(struct gpu *g) { return seat_of(g, 0, g->issue_sm); }
 struct seat gpu_nic_seat(struct gpu *g) { return seat_of(g, 1, g->nic_sm); }
 
-/* A scheduler that balances puts one block on every SM before it puts four on any. */
-enum { BLOCKS_A_SEAT = 4 };
-
+/* As many blocks as the whole GPU holds: the last free place is on the right SM, or it is
+ * the next one to become free, if others' blocks stand there. */
 int gpu_launch_seat(struct gpu *g, const void *fn, unsigned threads, void **args, size_t shared, void *stream,
 		    const struct seat *seat, const char *what)
 {
-	int rc, sms = 0;
+	long fit = 0;
+	int rc;
 
 	if (seat->sm < 0)
 		return gpu_launch(g, fn, threads, args, shared, stream, what);
-	if ((rc = gpu_fits(g, fn, 1, threads, 0, shared, what)) ||
-	    (rc = gpu_error(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, g->device), what)))
-		return rc;
-	return launch(fn, BLOCKS_A_SEAT * (unsigned)sms, threads, args, shared, stream, what);
+	rc = gpu_fits(g, fn, 1, threads, 0, shared, &fit, what);
+	return rc ? rc : launch(fn, (unsigned)fit, threads, args, shared, stream, what);
 }
 
 int gpu_seated(const struct seat *seat, const char *what)

@@ -8,7 +8,7 @@
  * from GPU to GPU (SMs that are switched off differ), so it is measured, by a ping-pong
  * of the issuer's SM with every other one.
  *
- * A kernel can't be launched on an SM. So several blocks for each SM are launched; the
+ * A kernel can't be launched on an SM. So as many blocks are launched as the GPU holds; the
  * first one that finds itself on the right SM takes the seat, and all others return.
  */
 #ifndef FS_SEAT_H

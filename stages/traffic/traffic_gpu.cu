@@ -41,6 +41,13 @@ int traffic_gpu_kernel(int kind, void *dst, const void *src, void *stream)
 	const void *fn = kind == TRAFFIC_SM_READ ? (const void *)traffic_kernel<TRAFFIC_SM_READ> :
 			 kind == TRAFFIC_SM_WRITE ? (const void *)traffic_kernel<TRAFFIC_SM_WRITE> : (const void *)traffic_kernel<TRAFFIC_HBM>;
 	void *args[] = { &dst, &src };
+	int device, all = 0, rc;
 
-	return gpu_error(cudaLaunchKernel(fn, dim3(TRAFFIC_BLOCKS), dim3(THREADS), args, 0, (cudaStream_t)stream), "a kernel of the load");
+	/* All shared memory of an SM, so that no block of a victim stands on one with it: a fence of
+	 * the victim's would wait for the load's own accesses, which no link has a part in. */
+	if ((rc = gpu_error(cudaGetDevice(&device), "a kernel of the load")) ||
+	    (rc = gpu_error(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "a kernel of the load")) ||
+	    (rc = gpu_error(cudaFuncSetAttribute(fn, cudaFuncAttributeMaxDynamicSharedMemorySize, all), "a kernel of the load")))
+		return rc;
+	return gpu_error(cudaLaunchKernel(fn, dim3(TRAFFIC_BLOCKS), dim3(THREADS), args, (size_t)all, (cudaStream_t)stream), "a kernel of the load");
 }
