@@ -61,6 +61,9 @@ int path_use(const struct path_conf *c, struct rows *out);
 /* What to say behind an error CQE or a wrong payload of a point whose order is unsafe: that the
  * order may be why, and which ones can't be; "" in the other classes. 256 bytes do. */
 const char *path_order_words(const struct path_conf *c, char *buf, size_t len);
+/* Its parts in path_conf_xlat.c, when operation, queue, slots and faults are known. */
+int path_resolve_registration(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len);
+int path_resolve_translation(const struct point *pt, struct path_conf *c, char *why, size_t len);
 /* The random pause between two messages, in the issuer's ticks. */
 uint32_t path_gap_ticks(const struct path_conf *c);
 extern const char *const path_reads[]; /* the variables that it reads */
@@ -181,6 +184,11 @@ int paired_summary(double *d, uint64_t n, struct summary *s);
 int spans_delta_rows(const struct spans *planted, const struct spans *plain, const struct path_conf *c, struct rows *out);
 /* Row "plant_wall": the same of the wall time a message. */
 int wall_delta_row(const struct pass *p, uint32_t block, const struct path_conf *c, struct rows *out);
+/* Of those samples that are there: NAN isn't. */
+int spans_summary(const double *x, uint64_t n, uint32_t block, struct summary *s);
+/* Which link an interval crosses, and what a row's figures come from. */
+const char *path_link(const struct path_conf *c, const struct interval *t);
+void path_origin(struct row *r, const struct path_conf *c, int emulated);
 /* A row with what all rows of a point share. NULL: out of memory. */
 struct row *path_row(struct rows *out, const struct path_conf *c, const char *stage,
 		     const char *metric, const char *unit);

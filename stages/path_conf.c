@@ -15,7 +15,6 @@ enum { PLANT_NS = 100 };              /* the shortest: a wait takes some tens of
 enum { PLANT_S = 60 };                /* that planted waits may take in a point */
 enum { SIZE_MAX_B = 16 << 20 };
 enum { BIG = 64 << 10 };              /* payloads above have fewer messages by default */
-#define TABLE_BYTES (64ull << 20)     /* page entries of all regions */
 #define SLOT_BYTES (64ull << 20)      /* payload memory of each side, if it can be */
 
 const char *link_name(int from, int to)
@@ -301,73 +300,6 @@ static int resolve_lines(const struct point *pt, struct path_conf *c, char *why,
 	return 0;
 }
 
-/* Memory that isn't registered for good. */
-static int resolve_registration(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
-{
-	const char *word = c->registration == REGISTERED_STAGED ? "staged" : "on-demand", *legal;
-	int w = fs_word(pt, "mechanism");
-	char name[32];
-
-	if (c->registration == REGISTERED_PERSISTENT)
-		return fs_is(pt, "host_page", "auto") ? 0 :
-		       fs_refuse(EINVAL, why, len, "host_page with registration=persistent: it is of memory that is registered on demand, or copied from; legal: host_page=auto");
-	if (fs_is(pt, "issuer", "gpu") || !c->nic->completes || c->nic->on_gpu)
-		return fs_refuse(EINVAL, why, len, "registration=%s: a CPU thread does it between two messages, and while it does no kernel may be resident; legal: issuer=cpu with nic=soft", word);
-	if (c->choice.kind != POST_WRITE || !c->size)
-		return fs_refuse(EINVAL, why, len, "registration=%s: it is of the memory that a payload is read from; legal: op=write with size=1.. and payload=pointer or auto", word);
-	if (c->metric != METRIC_LATENCY || c->depth > 1 || c->plant[0] >= 0 || c->plant[1] >= 0 || c->fault || c->mr_count > 1 || c->lines > 1)
-		return fs_refuse(EINVAL, why, len, "registration=%s: legal with metric=latency and depth=1, mr_count=1, lines=1, without plant and fault", word);
-	if (fs_is(pt, "host_page", "2m") && !host_has_huge(why, len))
-		return -ENODEV;
-	if (c->registration == REGISTERED_STAGED)
-		return 0;
-	fs_word_text(pt, "mechanism", name, sizeof(name));
-	c->mech = mech_registers(w, &legal);
-	if (!c->mech)
-		return fs_refuse(EINVAL, why, len, "registration=on-demand with mechanism=%s: it doesn't register memory that holds something already; legal: mechanism=%s", name, legal);
-	c->reg_device = mech_needs_gpu(w) ? (int)fs_num(pt, "gpu") : -1;
-	if (c->reg_device >= 0 && !m->ngpus)
-		return fs_refuse(ENODEV, why, len, "mechanism=%s needs a GPU: %s; without one: mlock", name, m->gpu_reason[0] ? m->gpu_reason : "none found");
-	if (c->reg_device >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", c->reg_device, m->ngpus - 1);
-	if (mech_locks(w) && c->stride > host_lock_limit())
-		return fs_refuse(ENODEV, why, len, "size=%u: this process may lock %llu B (ulimit -l)", c->size, (unsigned long long)host_lock_limit());
-	return 0;
-}
-
-/* Regions and the NIC's cache; `slots` and `stride` are known. */
-static int resolve_translation(const struct point *pt, struct path_conf *c, char *why, size_t len)
-{
-	uint64_t page = 1ull << c->page_shift, entries;
-
-	c->cache = (uint32_t)fs_num(pt, "xlat_cache");
-	if (c->mr_count == 1 && c->mr_random)
-		return fs_refuse(EINVAL, why, len, "mr_order=random with mr_count=1: there is one region to take; legal: mr_count=2.., or mr_order=turn");
-	if ((c->mr_count > 1 || c->cache) && c->op == WQE_NOP)
-		return fs_refuse(EINVAL, why, len, "%s with op=nop: it has no key; legal: op=write or read", c->cache ? "xlat_cache" : "mr_count");
-	entries = 2 * c->mr_count * (((c->slots * c->stride - 1) >> c->page_shift) + 1);
-	if (c->mr_count > 1 && entries * 8 > TABLE_BYTES)
-		return fs_refuse(EINVAL, why, len, "mr_count=%u with size=%u and page=%lluK: each region has page entries of its own, %llu MiB in all; legal: at most %llu MiB, by a larger page or fewer regions",
-			  c->mr_count, c->size, (unsigned long long)page >> 10, (unsigned long long)(entries * 8 >> 20), TABLE_BYTES >> 20);
-	if (!c->cache)
-		return 0;
-	if (c->cache & (c->cache - 1))
-		return fs_refuse(EINVAL, why, len, "xlat_cache=%u: legal: 0, or a power of two up to %d", c->cache, CACHE_MOST);
-	if (!c->nic->completes)
-		return fs_refuse(EINVAL, why, len, "xlat_cache with nic=null: nobody translates; legal: xlat_cache=0");
-	if (!c->size)
-		return fs_refuse(EINVAL, why, len, "xlat_cache with size=0: nothing is translated; legal: size=1..");
-	if (c->signal > 1 || c->choice.kind == POST_INLINE2)
-		return fs_refuse(EINVAL, why, len, "xlat_cache with %s: it is built for WQEs of one block that each ask for a CQE; legal: %s, or xlat_cache=0",
-			  c->signal > 1 ? "signal" : "an inline payload of two blocks", c->signal > 1 ? "signal=1" : "payload=pointer");
-	if (doorbell_is_flame(c->choice.mode))
-		return fs_refuse(EINVAL, why, len, "xlat_cache with a WQE in the doorbell's line: it is built for WQEs that are fetched; legal: doorbell=record-ring, ring-record-ring or ring, or xlat_cache=0");
-	if (c->stride > page)
-		return fs_refuse(EINVAL, why, len, "xlat_cache with size=%u and page=%lluK: an entry is one page, and a payload has to lie on one; legal: size=1..%llu, or a larger page",
-			  c->size, (unsigned long long)page >> 10, (unsigned long long)page);
-	return 0;
-}
-
 static int resolve_fault(const struct point *pt, struct path_conf *c, char *why, size_t len)
 {
 	c->fault = fs_word(pt, "fault");
@@ -550,8 +482,8 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 		return rc;
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
-	if ((rc = resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
-	    (rc = resolve_lines(pt, c, why, len)) || (rc = resolve_registration(pt, m, c, why, len)) ||
+	if ((rc = path_resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
+	    (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
 	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)) ||
 	    (rc = seats_resolve(pt, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))

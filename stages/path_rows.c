@@ -170,13 +170,13 @@ struct row *path_row(struct rows *out, const struct path_conf *c, const char *st
 	return r;
 }
 
-static void origin_of(struct row *r, const struct path_conf *c, int emulated)
+void path_origin(struct row *r, const struct path_conf *c, int emulated)
 {
 	snprintf(r->origin, sizeof(r->origin), "%s", emulated && c->nic->emulated ? "emulated" : "measured");
 }
 
 /* Which link an interval crosses: from its agent to the object that it touches. */
-static const char *interval_link(const struct path_conf *c, const struct interval *t)
+const char *path_link(const struct path_conf *c, const struct interval *t)
 {
 	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, nic = c->place[OBJ_KEYS];
 	/* with BlueFlame what is fetched is in the doorbell's line */
@@ -191,7 +191,7 @@ static const char *interval_link(const struct path_conf *c, const struct interva
 }
 
 /* Summary of those samples that are there; marks = rotate leaves gaps. */
-static int summary_shown(const double *x, uint64_t n, uint32_t block, struct summary *s)
+int spans_summary(const double *x, uint64_t n, uint32_t block, struct summary *s)
 {
 	double *y = malloc((n ? n : 1) * sizeof(*y));
 	uint64_t k = 0;
@@ -260,9 +260,9 @@ static int interval_rows(const struct spans *s, const struct path_conf *c, struc
 		if (!r)
 			return -ENOMEM;
 		snprintf(r->interval, sizeof(r->interval), "%s-%s", mark_table[t->from].name, mark_table[t->to].name);
-		snprintf(r->link, sizeof(r->link), "%s", interval_link(c, t));
+		snprintf(r->link, sizeof(r->link), "%s", path_link(c, t));
 		r->s = iv[k];
-		origin_of(r, c, mark_table[t->to].agent == AGENT_NIC && !interval_is_hop(t));
+		path_origin(r, c, mark_table[t->to].agent == AGENT_NIC && !interval_is_hop(t));
 	}
 	return 0;
 }
@@ -277,7 +277,7 @@ static int whole_row(const char *stage, const struct summary *s, const struct pa
 	if (!r)
 		return -ENOMEM;
 	r->s = *s;
-	origin_of(r, c, emulated);
+	path_origin(r, c, emulated);
 	return 0;
 }
 
@@ -296,14 +296,14 @@ int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *ou
 	struct summary iv[16], stage[STAGES], total, submit;
 	int rc, all = c->marks == MARKS_ALL;
 
-	if ((rc = summary_shown(s->total, s->n, s->block, &total)) ||
-	    (rc = summary_shown(s->submit, s->n, s->block, &submit)))
+	if ((rc = spans_summary(s->total, s->n, s->block, &total)) ||
+	    (rc = spans_summary(s->submit, s->n, s->block, &submit)))
 		return rc;
 	for (int k = 0; k < s->intervals; k++)
-		if ((rc = summary_shown(s->interval[k], s->n, s->block, &iv[k])))
+		if ((rc = spans_summary(s->interval[k], s->n, s->block, &iv[k])))
 			return rc;
 	for (int k = 0; k < STAGES; k++)
-		if ((rc = summary_shown(s->stage[k], all ? s->n : 0, s->block, &stage[k])))
+		if ((rc = spans_summary(s->stage[k], all ? s->n : 0, s->block, &stage[k])))
 			return rc;
 	if (c->marks == MARKS_ROTATE)
 		rotate_stages(s, iv, stage, &total, &submit);
@@ -315,99 +315,6 @@ int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *ou
 	if (c->marks != MARKS_OUTER && (rc = whole_row("submit", &submit, c, 0, out)))
 		return rc;
 	return whole_row("total", &total, c, 1, out);
-}
-
-static int source_row(const struct spans *s, const struct path_conf *c, const double *x, const char *stage,
-		      const char *metric, struct rows *out)
-{
-	struct row *r = path_row(out, c, stage, metric, "ns");
-
-	if (!r)
-		return -ENOMEM;
-	origin_of(r, c, !strcmp(stage, "total"));
-	return summary_shown(x, s->n, s->block, &r->s);
-}
-
-int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
-{
-	int staged = c->registration == REGISTERED_STAGED, rc;
-	double *x;
-
-	if (!s->before)
-		return 0;
-	if ((rc = source_row(s, c, s->before, "translation", staged ? "staging_copy" : "register", out)) ||
-	    (!staged && (rc = source_row(s, c, s->after, "translation", "deregister", out))))
-		return rc;
-	if (!(x = malloc((s->n ? s->n : 1) * sizeof(*x))))
-		return fs_fail(ENOMEM, "no memory for samples");
-	for (uint64_t i = 0; i < s->n; i++)
-		x[i] = s->before[i] + s->after[i];
-	rc = source_row(s, c, x, "translation", "registration_cost", out);
-	for (uint64_t i = 0; i < s->n; i++)
-		x[i] += s->total[i];
-	if (!rc)
-		rc = source_row(s, c, x, "total", "total_with_registration", out);
-	free(x);
-	return rc;
-}
-
-/* The interval of those messages that found everything, or of those that had to walk. */
-static int looked_row(const struct spans *s, const struct path_conf *c, int k, int hit, struct rows *out)
-{
-	double *x = malloc((s->n ? s->n : 1) * sizeof(*x));
-	struct summary sum;
-	struct row *r;
-	int rc;
-
-	if (!x)
-		return fs_fail(ENOMEM, "no memory for samples");
-	for (uint64_t i = 0; i < s->n; i++) {
-		uint32_t look = (uint32_t)s->looked[i], all = look >> 8 == (look & 0xff);
-
-		x[i] = look && (int)all == hit ? s->interval[k][i] : NAN;
-	}
-	rc = summary_shown(x, s->n, s->block, &sum);
-	free(x);
-	if (rc || !sum.n)
-		return rc;
-	if (!(r = path_row(out, c, stage_names[s->table[k].stage], hit ? "latency_hit" : "latency_miss", "ns")))
-		return -ENOMEM;
-	snprintf(r->interval, sizeof(r->interval), "%s-%s", mark_table[s->table[k].from].name, mark_table[s->table[k].to].name);
-	snprintf(r->link, sizeof(r->link), "%s", interval_link(c, &s->table[k]));
-	r->s = sum;
-	origin_of(r, c, 1);
-	return 0;
-}
-
-int cache_count_rows(const struct path_conf *c, uint64_t messages, uint64_t lookups, uint64_t hits, struct rows *out)
-{
-	for (int i = 0; i < 2; i++) {
-		struct row *r = path_row(out, c, "translation", i ? "xlat_misses" : "xlat_hits", "count");
-
-		if (!r)
-			return -ENOMEM;
-		r->s.n = messages;
-		r->s.mean = (double)(i ? lookups - hits : hits);
-		origin_of(r, c, 1);
-	}
-	return 0;
-}
-
-int spans_cache_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
-{
-	uint64_t lookups = 0, hits = 0;
-	int rc;
-
-	for (int k = 0; k < s->intervals; k++)
-		if (s->table[k].to == MARK_TRANSLATED)
-			for (int hit = 1; hit >= 0; hit--)
-				if ((rc = looked_row(s, c, k, hit, out)))
-					return rc;
-	for (uint64_t i = 0; i < s->n; i++) {
-		lookups += (uint32_t)s->looked[i] >> 8;
-		hits += (uint32_t)s->looked[i] & 0xff;
-	}
-	return cache_count_rows(c, s->n, lookups, hits, out);
 }
 
 static double mean_of(const double *x, uint64_t n)
