@@ -88,7 +88,7 @@ expect memory 1 'out of memory|memory allocation' nic=peer nic_gpu=gpu fault=gpu
 if [ "$all" = --all ]; then
 	expect all 0 ' 0 failed' --cross nic=peer nic_gpu=gpu messages=256 warmup=64 depth=64 marks=outer \
 		sharing=exclusive,block,gpu,lock ordering=none,gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release \
-		doorbell=record-ring,ring-record-ring,ring batch=1,4 signal=1,4 size=0,8,27,200 threads=1,33
+		doorbell=record-ring,ring-record-ring,ring batch=1,4 signal=1,4 size=0,27,200 threads=1,33
 	tail -n 3 "$tmp/log"
 fi
 [ $failed -eq 0 ] && echo "all ok"
