@@ -36,9 +36,11 @@ check() {
 	fi
 	echo "memcheck, $what: $(grep -c 'ERROR SUMMARY: 0 errors' "$tmp/log") without an error"
 }
-run="run issuer=gpu messages=256 warmup=128 --timeout 180"
-check "into nobody" "$fs" $run nic=null ordering=sys-fence-record -o "$tmp/1"
-check "a batch, as a rate" "$fs" $run nic=null metric=rate marks=outer depth=64 batch=16 -o "$tmp/2"
-check "with a CPU as NIC" "$fs" $run nic=soft size=8,100,9000 -o "$tmp/3"
-check "a plant" "$fs" $run nic=soft plant=built:500 -o "$tmp/4"
+run="run --timeout 180 issuer=gpu warmup=128"
+check "into nobody" "$fs" $run messages=256 nic=null ordering=sys-fence-record -o "$tmp/1"
+check "a batch, as a rate" "$fs" $run messages=256 nic=null metric=rate marks=outer depth=64 batch=16 -o "$tmp/2"
+check "with a CPU as NIC" "$fs" $run messages=256 nic=soft size=8,100,9000 -o "$tmp/3"
+check "a plant" "$fs" $run nic=soft messages=512 plant=built:500 -o "$tmp/4"
+check "a WQE in the doorbell's line" "$fs" $run messages=256 nic=soft doorbell=blueflame -o "$tmp/5"
+check "rates" "$fs" $run messages=4096 probe=rate nic=null threads=64 queues=1 batch=4 depth=1024 sharing=warp,block,gpu,lock -o "$tmp/6"
 check "the NIC's kernel" "$engine"
