@@ -89,7 +89,7 @@ crossing_targets() {
 	beside "within the GPU, copy engine" device_local_copy bandwidth bandwidth mover=ce size=268435456
 
 	for l in h2d d2h both; do
-		under "over PCIe" $l nic=soft ordering=sys-fence-record
+		under "over PCIe" $l ordering=sys-fence-record
 		under "inside the GPU" $l nic=peer nic_gpu=gpu
 	done
 
@@ -98,9 +98,12 @@ crossing_targets() {
 			split($col["interval"], a, "-"); if (a[2] > most) most = a[2] } END { print most + 0 }' "$d/translation/summary.csv" 2>/dev/null)
 	verdict "${reach:-0} * 2097152 >= $tlb_bytes" "a ladder over a GPU's own memory" "$(awk "BEGIN { printf \"%.0f GiB in pages of 2 MiB\", ${reach:-0} / 512 }")" ">= 64 GiB" "$d/translation"
 	for l in cuda-malloc cu-mem host-alloc host-register dma-buf; do
-		series "$d/translation" "$(id register mechanism=$l bytes=$register_bytes)" translation - register 1
-		most "register 4 GiB, $l" 1e12 ns 1
+		series "$d/translation" "$(id register mechanism=$l bytes=$register_bytes $([ $l != host-register ] || echo host_page=4k))" translation - register 1
+		most "register 4 GiB, $l" 60 s 1e9
 	done
+	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/translation" 2>&1)
+	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "registering against copying" \
+		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$d/translation"
 	twice crossing
 	twice contention
 	twice translation

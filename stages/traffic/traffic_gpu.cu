@@ -43,8 +43,8 @@ int traffic_gpu_kernel(int kind, void *dst, const void *src, void *stream)
 	void *args[] = { &dst, &src };
 	int device, all = 0, rc;
 
-	/* All shared memory of an SM, so that no block of a victim stands on one with it: a fence of
-	 * the victim's would wait for the load's own accesses, which no link has a part in. */
+	/* All shared memory of an SM, so that no block of a victim stands on one with it: the two
+	 * would share what issues their accesses, and no link has a part in that. */
 	if ((rc = gpu_error(cudaGetDevice(&device), "a kernel of the load")) ||
 	    (rc = gpu_error(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "a kernel of the load")) ||
 	    (rc = gpu_error(cudaFuncSetAttribute(fn, cudaFuncAttributeMaxDynamicSharedMemorySize, all), "a kernel of the load")))
