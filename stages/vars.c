@@ -49,7 +49,7 @@ const struct var fs_vars[] = {
 	{ .name = "ordering", .unit = "", .words = JOIN("" FS_ORDERINGS(WORD3)), NO_NUMBERS, .def = "gpu-fence",
 	  .help = "what stands before the doorbell record and before the doorbell" },
 	{ .name = "doorbell", .unit = "", .words = JOIN("" FS_DOORBELLS(WORD3)), NO_NUMBERS, .def = "record-ring",
-	  .help = "which stores announce a WQE, in which order; blueflame: the whole WQE of a write goes to the doorbell, by eight lanes or (blueflame-bulk, a GPU of sm_90) by one copy" },
+	  .help = "which stores announce a WQE, in which order; blueflame: the whole WQE of a write goes to the doorbell, by eight lanes or (blueflame-bulk, GPUs alone) by one copy" },
 	{ .name = "depth", .unit = "", NUMBERS(1, 65536 / 2), .def = "1",
 	  .help = "messages that may be under way" },
 	{ .name = "batch", .unit = "", NUMBERS(1, 1024), .def = "1",
