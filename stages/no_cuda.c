@@ -48,6 +48,7 @@ int cuda_alloc(struct buf *b, int place, size_t bytes, size_t align, int pinned)
 	(void)b; (void)place; (void)bytes; (void)align; (void)pinned;
 	return absent();
 }
+int seats_map(int device, int sm) { (void)device; (void)sm; return absent(); }
 int seats_take(int issuer_gpu, int nic_gpu, int sm, int nic_sm, struct seat_map *map)
 {
 	(void)issuer_gpu; (void)nic_gpu; (void)sm; (void)nic_sm; (void)map;

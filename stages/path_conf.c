@@ -468,6 +468,19 @@ static int resolve_cpus(const struct point *pt, const struct machine *m, struct 
 	return 0;
 }
 
+/* Seats as far as the words alone say: `auto` may be the issuer's GPU or another. */
+static int legal_seats(const struct point *pt, const struct path_conf *c, char *why, size_t len)
+{
+	int g = fs_is(pt, "issuer", "gpu") ? (int)fs_num(pt, "gpu") : -1, nic = -1, s, n;
+
+	if (c->nic->on_gpu) {
+		if (fs_is(pt, "nic_gpu", "auto"))
+			return 0;
+		nic = fs_is(pt, "nic_gpu", "gpu") ? (int)fs_num(pt, "gpu") : (int)fs_num(pt, "nic_gpu");
+	}
+	return seats_resolve(pt, NULL, g, nic, &s, &n, why, len);
+}
+
 int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
 		 char *why, size_t len)
 {
@@ -482,11 +495,11 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 		return rc;
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
-	if ((rc = path_resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
+	if ((rc = legal_seats(pt, c, why, len)) || (rc = path_resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
 	    (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
 	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)) ||
-	    (rc = seats_resolve(pt, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
+	    (rc = seats_resolve(pt, m, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
 		return rc;
 	c->order_class = order_class_of(c, c->choice.ord);
 	return 0;

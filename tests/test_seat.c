@@ -80,7 +80,7 @@ static int seats(const char *sm, const char *nic_sm, int issuer_gpu, int nic_gpu
 	assert_int_equal(fs_point_set(&pt, "sm", sm), 0);
 	assert_int_equal(fs_point_set(&pt, "nic_sm", nic_sm), 0);
 	why[0] = 0;
-	return seats_resolve(&pt, issuer_gpu, nic_gpu, &s, &n, why, 256);
+	return seats_resolve(&pt, NULL, issuer_gpu, nic_gpu, &s, &n, why, 256);
 }
 
 static void seats_that_cannot_be_are_refused(void **state)
@@ -104,6 +104,27 @@ static void seats_that_cannot_be_are_refused(void **state)
 	}
 }
 
+/* Where the machine is known, so is how many it has. */
+static void an_sm_that_is_not_there_is_refused(void **state)
+{
+	static struct machine m = { .ngpus = 2 };
+	struct point pt;
+	char why[256];
+	int s, n;
+
+	(void)state;
+	m.gpu[0].sms = m.gpu[1].sms = 132;
+	fs_point_init(&pt, &probe_path);
+	assert_int_equal(fs_point_set(&pt, "sm", "132"), 0);
+	assert_int_equal(seats_resolve(&pt, &m, 0, -1, &s, &n, why, sizeof(why)), -ENODEV);
+	assert_non_null(strstr(why, "legal: 0..131"));
+	assert_int_equal(seats_resolve(&pt, NULL, 0, -1, &s, &n, why, sizeof(why)), 0);
+	assert_int_equal(fs_point_set(&pt, "sm", "131"), 0);
+	assert_int_equal(seats_resolve(&pt, &m, 0, -1, &s, &n, why, sizeof(why)), 0);
+	assert_int_equal(fs_point_set(&pt, "nic_sm", "200"), 0);
+	assert_int_equal(seats_resolve(&pt, &m, 0, 1, &s, &n, why, sizeof(why)), -ENODEV);
+}
+
 /* auto is near where there is something to be near to. */
 static void auto_is_near_on_one_gpu(void **state)
 {
@@ -125,7 +146,7 @@ static void auto_is_near_on_one_gpu(void **state)
 		fs_point_init(&pt, &probe_path);
 		assert_int_equal(fs_point_set(&pt, "sm", t[i].sm), 0);
 		assert_int_equal(fs_point_set(&pt, "nic_sm", t[i].nic_sm), 0);
-		assert_int_equal(seats_resolve(&pt, t[i].issuer, t[i].nic, &s, &n, why, sizeof(why)), 0);
+		assert_int_equal(seats_resolve(&pt, NULL, t[i].issuer, t[i].nic, &s, &n, why, sizeof(why)), 0);
 		assert_int_equal(s, t[i].want_sm);
 		assert_int_equal(n, t[i].want_nic);
 	}
@@ -138,6 +159,7 @@ int main(void)
 		cmocka_unit_test(noise_is_one_group),
 		cmocka_unit_test(what_is_not_known_is_not_far),
 		cmocka_unit_test(seats_that_cannot_be_are_refused),
+		cmocka_unit_test(an_sm_that_is_not_there_is_refused),
 		cmocka_unit_test(auto_is_near_on_one_gpu),
 	};
 

@@ -4,7 +4,6 @@
 #   targets/          fivestage run configs/targets-pair.ini --repeat 5
 #   validate-nvlink/  fivestage validate nic=peer nic_gpu=1 messages=30000
 #   pair/             fivestage run configs/pair.ini
-#   T4/               fivestage run configs/figures/T4.ini
 
 declare -A nvlink_us=([gpu-fence]=3.6 [sys-fence-record]=4.5)
 

@@ -130,7 +130,7 @@ int where_seats(const struct point *pt, struct where *w, int nic_gpu, char *why,
 {
 	w->seated = 1;
 	w->nic_on = nic_gpu;
-	return seats_resolve(pt, w->issuer_gpu, nic_gpu, &w->sm, &w->nic_sm, why, len);
+	return seats_resolve(pt, suite_machine(), w->issuer_gpu, nic_gpu, &w->sm, &w->nic_sm, why, len);
 }
 
 int where_use(struct where *w, struct rows *out)

@@ -12,11 +12,26 @@ static int seat_of(const struct point *pt, const char *variable)
 	return fs_is(pt, variable, "auto") ? SEAT_AUTO : fs_is(pt, variable, "any") ? SEAT_ANY : (int)fs_num(pt, variable);
 }
 
-int seats_resolve(const struct point *pt, int issuer_gpu, int nic_gpu, int *sm, int *nic_sm, char *why, size_t len)
+int seats_sm(const struct point *pt)
 {
-	int s = seat_of(pt, "sm"), same = issuer_gpu >= 0 && issuer_gpu == nic_gpu;
+	int s = seat_of(pt, "sm");
 
+	return s == SEAT_AUTO ? 0 : s;
+}
+
+static int has_sm(const struct machine *m, const char *variable, int sm, int device, char *why, size_t len)
+{
+	int n = m && device >= 0 && device < m->ngpus ? m->gpu[device].sms : 0;
+
+	return sm < 0 || n < 1 || sm < n ? 0 :
+	       fs_refuse(ENODEV, why, len, "%s=%d: gpu %d has no such SM; legal: 0..%d", variable, sm, device, n - 1);
+}
+
+int seats_resolve(const struct point *pt, const struct machine *m, int issuer_gpu, int nic_gpu, int *sm, int *nic_sm,
+		  char *why, size_t len)
+{
 	int n = fs_is(pt, "nic_sm", "near") ? SEAT_NEAR : fs_is(pt, "nic_sm", "far") ? SEAT_FAR : seat_of(pt, "nic_sm");
+	int s = seat_of(pt, "sm"), same = issuer_gpu >= 0 && issuer_gpu == nic_gpu, rc;
 
 	*sm = s;
 	*nic_sm = n;
@@ -31,7 +46,8 @@ int seats_resolve(const struct point *pt, int issuer_gpu, int nic_gpu, int *sm, 
 				 n == SEAT_NEAR ? "near" : "far");
 	if (same && n >= 0 && n == (s == SEAT_AUTO ? 0 : s))
 		return fs_refuse(EINVAL, why, len, "sm and nic_sm are both %d: they would share the SM; legal: two different ones", n);
-	return 0;
+	rc = has_sm(m, "sm", s, issuer_gpu, why, len);
+	return rc ? rc : has_sm(m, "nic_sm", n, nic_gpu, why, len);
 }
 
 void seats_found(struct rows *out, const struct seat_map *map)
@@ -43,7 +59,8 @@ void seats_found(struct rows *out, const struct seat_map *map)
 	rows_found(out, "l2_far_sms", "%u", map->far);
 	if (map->far)
 		rows_found(out, "l2_far_ns", "%.0f", map->far_ns);
-	rows_found(out, "nic_sm", "%s", map->nic_near ? "near" : "far");
+	if (map->nic_near >= 0)
+		rows_found(out, "nic_sm", "%s", map->nic_near ? "near" : "far");
 }
 
 static int by_value(const void *a, const void *b)

@@ -14,6 +14,7 @@
 #ifndef FS_SEAT_H
 #define FS_SEAT_H
 
+#include "harness/machine.h"
 #include "harness/rows.h"
 #include "harness/var.h"
 #include <stdint.h>
@@ -28,18 +29,28 @@ struct seat_map {
 	uint32_t sms;
 	uint32_t near, far;       /* other SMs in its half, and in the other */
 	double near_ns, far_ns;
-	int nic_near;             /* the NIC's SM is in the issuer's half */
+	int nic_near;             /* the NIC's SM is in the issuer's half; -1: it isn't known */
 };
 
 /*
+ * Measures what the L2 looks like from an SM of a device that cuda_use() has opened: some 30 ms,
+ * once a process for the last device and SM. On a quiet device: a load that holds SMs would
+ * hide them, so it asks for the map before it begins.
+ */
+int seats_map(int device, int sm);
+/*
  * Settles the seats of both agents on devices that cuda_use() has opened; -1: no such
- * agent on a GPU. Measures (some 30 ms, once a process) where NEAR or FAR is asked for.
+ * agent on a GPU. Asks for the map where NEAR or FAR is.
  * -ENODEV when there is no such SM, or no two halves are found and FAR was asked for.
  */
 int seats_take(int issuer_gpu, int nic_gpu, int sm, int nic_sm, struct seat_map *map);
 
-/* What a point's `sm` and `nic_sm` ask for, seats of agents on these GPUs (-1: of none). */
-int seats_resolve(const struct point *pt, int issuer_gpu, int nic_gpu, int *sm, int *nic_sm, char *why, size_t len);
+/* What a point's `sm` and `nic_sm` ask for, seats of agents on these GPUs (-1: of none). -EINVAL for
+ * what can't be anywhere; -ENODEV for an SM that this machine's GPU doesn't have. m: NULL: not asked. */
+int seats_resolve(const struct point *pt, const struct machine *m, int issuer_gpu, int nic_gpu, int *sm, int *nic_sm,
+		  char *why, size_t len);
+/* The SM that a point's `sm` means, for seats_map(); SEAT_ANY: none. */
+int seats_sm(const struct point *pt);
 /* What run.json says of the map. */
 void seats_found(struct rows *out, const struct seat_map *map);
 

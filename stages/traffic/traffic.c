@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/place/seat.h"
 #include "stages/traffic/traffic.h"
 #include "harness/clock.h"
 #include "harness/err.h"
@@ -204,6 +205,9 @@ static int traffic_begin(const struct point *pt, void **state)
 	} else {
 		rc = traffic_gpu_open(&l->gpu, kind, g, kind == TRAFFIC_PEER ? other_of(suite_machine(), g) : -1);
 	}
+	/* whose half an SM is in can't be measured once a load holds SMs */
+	if (!rc && (kind == TRAFFIC_SM_READ || kind == TRAFFIC_SM_WRITE || kind == TRAFFIC_HBM) && fs_is(pt, "nic", "peer"))
+		rc = seats_map(g, seats_sm(pt));
 	if (!rc)
 		rc = service_start(&l->service, "load", own_cpu(), traffic_serve, l, PATIENCE_S);
 	if (rc) {
