@@ -17,8 +17,7 @@ int path_resolve_registration(const struct point *pt, const struct machine *m, s
 	char name[32];
 
 	if (c->registration == REGISTERED_PERSISTENT)
-		return fs_word(pt, "mechanism") ? fs_refuse(EINVAL, why, len, "mechanism with registration=persistent: nothing is registered while it is measured; legal: registration=on-demand, or the default mechanism") :
-		       fs_is(pt, "host_page", "auto") ? 0 :
+		return fs_is(pt, "host_page", "auto") ? 0 :
 		       fs_refuse(EINVAL, why, len, "host_page with registration=persistent: it is of memory that is registered on demand, or copied from; legal: host_page=auto");
 	if (fs_is(pt, "issuer", "gpu") || !c->nic->completes || c->nic->on_gpu)
 		return fs_refuse(EINVAL, why, len, "registration=%s: a CPU thread does it between two messages, and while it does no kernel may be resident; legal: issuer=cpu with nic=soft", word);
