@@ -391,9 +391,14 @@ static void points_say_where_wqes_came_from(void **state)
 		assert_int_equal(probe_path.run(&pt, &rs), 0);
 		row = row_of(&rs, "handoff", "-", "from_queue");
 		assert_non_null(row);
-		/* (each pass begins to count anew) */
-		assert_true(row->s.mean <= points[i].share * (double)row->s.n && row->s.mean >= points[i].share * (double)row->s.n - 8);
-		assert_string_equal(row->status == FS_OK ? "" : row->reason, "");
+		/* (each pass begins to count anew.) An issuer that loses its CPU between two words of a line
+		 * sends the NIC to the queue: now and then, and then the row says so. */
+		assert_true(row->s.mean <= (points[i].share + 0.05) * (double)row->s.n &&
+			    row->s.mean >= points[i].share * (double)row->s.n - 8);
+		if (points[i].share > 0 || row->s.mean < 1)
+			assert_string_equal(row->status == FS_OK ? "" : row->reason, "");
+		else
+			assert_string_equal(row->reason_code, "from-queue");
 		rows_free(&rs);
 	}
 }

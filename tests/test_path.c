@@ -73,6 +73,9 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 	may_flag |= (c->choice.mode == DBM_RING_RECORD_RING || (c->recover_every && c->depth > 1)) &&
 		    !strcmp(r->stage, "crossing");
 
+	/* an issuer that lost its CPU between two words of a line: tests/test_flame.c says how often */
+	may_flag |= doorbell_is_flame(c->choice.mode) && !strcmp(r->reason_code, "from-queue");
+
 	if (r->status != FS_OK && !(r->status == FS_FLAGGED && may_flag && *r->reason))
 		return "its status";
 	if (!word_of(r->stage, "|issue|crossing|translation|handoff|completion|queueing|total|submit|-|"))
