@@ -95,7 +95,7 @@ crossing_targets() {
 
 	reach=$(awk -F, 'FNR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
 		$col["probe"] == "tlb" && $col["issuer"] == "gpu" && $col["status"] == "ok" && $col["metric"] == "latency" && $col["experiment"] ~ /tlb-gpu$/ {
-			split($col["interval"], a, "-"); if (a[2] > most) most = a[2] } END { print most + 0 }' "$d/translation/summary.csv" 2>/dev/null)
+			split($col["interval"], a, "-"); if (a[3] + 0 > most) most = a[3] } END { print most + 0 }' "$d/translation/summary.csv" 2>/dev/null)
 	[ -z "$(unusable "$d/translation")" ] || reach=0
 	verdict "${reach:-0} * 2097152 >= $tlb_bytes" "a ladder over a GPU's own memory" "$(awk "BEGIN { printf \"%.0f GiB in pages of 2 MiB\", ${reach:-0} / 512 }")" ">= 64 GiB" "$d/translation"
 	for l in cuda-malloc cu-mem host-alloc host-register dma-buf; do
