@@ -8,6 +8,7 @@ extern "C" {
 #include "stages/queue/hd.h"
 #include <cuda_runtime.h>
 #include <errno.h>
+#include <string.h>
 
 /* Lines in pairs, one a direction, over several pages of interleaving: of different
  * halves, some are near to one SM and some to the other. */
@@ -77,17 +78,12 @@ static int measure(struct gpu *g, uint32_t sm, uint32_t sms, uint8_t *mem, doubl
 	return 0;
 }
 
-/* The last map, of a process's life: halves don't move. */
-static struct { int device, sm; uint32_t sms; double ns[SMS]; } kept = { -1, -1, 0, { 0 } };
-
-static int map_of(struct gpu *g, uint32_t sm, uint32_t sms)
+static int map_of(struct gpu *g, uint32_t sm, uint32_t sms, double *ns)
 {
 	uint8_t *mem = NULL;
 	double *out = NULL;
 	int rc;
 
-	if (kept.device == g->device && kept.sm == (int)sm)
-		return 0;
 	if ((rc = gpu_error(cudaSetDevice(g->device), "the map of the SMs")) ||
 	    (rc = gpu_error(cudaMalloc((void **)&mem, MAP_BYTES + 64), "memory for the map of the SMs")) ||
 	    (rc = gpu_error(cudaMemset(mem, 0, MAP_BYTES + 64), "memory for the map of the SMs")) ||
@@ -96,18 +92,12 @@ static int map_of(struct gpu *g, uint32_t sm, uint32_t sms)
 		cudaFree(mem);
 		return rc;
 	}
-	kept.device = -1;
-	rc = measure(g, sm, sms, mem, out, kept.ns);
+	rc = measure(g, sm, sms, mem, out, ns);
 	if (rc == -EBUSY)
 		return rc; /* the kernel may still use both */
 	cudaFreeHost(out);
 	cudaFree(mem);
-	if (rc)
-		return rc;
-	kept.device = g->device;
-	kept.sm = (int)sm;
-	kept.sms = sms;
-	return 0;
+	return rc;
 }
 
 /* The lowest number on the wanted side, and not the other SM of the issuer's TPC, with
@@ -136,6 +126,9 @@ static int known(const char *variable, int sm, int device)
 	return rc || sm < (int)sms ? rc : fs_fail(ENODEV, "%s=%d: gpu %d has SM 0..%u", variable, sm, device, sms - 1);
 }
 
+/* The map that was asked for before a load began: measured under it, it would know few SMs. */
+static struct { int device, sm; double ns[SMS]; } kept = { -1, -1, { 0 } };
+
 extern "C" int seats_map(int device, int sm)
 {
 	struct gpu *g = gpu_of(device);
@@ -147,18 +140,23 @@ extern "C" int seats_map(int device, int sm)
 	rc = sm < 0 ? 0 : known("sm", sm, device);
 	if (rc || sm < 0 || (rc = sms_of(device, &sms)))
 		return rc;
-	return map_of(g, (uint32_t)sm, sms);
+	kept.device = -1;
+	if ((rc = map_of(g, (uint32_t)sm, sms, kept.ns)))
+		return rc;
+	kept.device = device;
+	kept.sm = sm;
+	return 0;
 }
 
 extern "C" int seats_take(int issuer_gpu, int nic_gpu, int sm, int nic_sm, struct seat_map *map)
 {
 	struct gpu *i = gpu_of(issuer_gpu), *n = gpu_of(nic_gpu);
-	double sum[2] = { 0, 0 };
-	uint32_t count[2] = { 0, 0 };
+	double ns[SMS] = { 0 }, sum[2] = { 0, 0 };
+	uint32_t count[2] = { 0, 0 }, sms;
 	uint8_t far[SMS];
 	int rc, at;
 
-	*map = { 0, 0, 0, 0, 0, -1 };
+	*map = { 0, 0, 0, 0, 0, 0 };
 	if (i && sm >= 0 && (rc = known("sm", sm, issuer_gpu)))
 		return rc;
 	if (n && nic_sm >= 0 && (rc = known("nic_sm", nic_sm, nic_gpu)))
@@ -176,27 +174,30 @@ extern "C" int seats_take(int issuer_gpu, int nic_gpu, int sm, int nic_sm, struc
 		n->nic_sm = nic_sm >= 0 ? nic_sm : SEAT_ANY;
 		return 0;
 	}
-	/* who names an SM doesn't need the map, and is told what it says if it is there */
-	if (nic_sm < 0 ? (rc = seats_map(issuer_gpu, i->issue_sm)) : kept.device != issuer_gpu || kept.sm != i->issue_sm)
-		return nic_sm < 0 ? rc : 0;
-	seats_split(kept.ns, kept.sms, far);
-	for (uint32_t k = 0; k < kept.sms; k++)
-		if (kept.ns[k] > 0) {
+	if ((rc = sms_of(issuer_gpu, &sms)))
+		return rc;
+	if (kept.device == issuer_gpu && kept.sm == i->issue_sm)
+		memcpy(ns, kept.ns, sizeof(ns));
+	else if ((rc = map_of(i, (uint32_t)i->issue_sm, sms, ns)))
+		return rc;
+	seats_split(ns, sms, far);
+	for (uint32_t k = 0; k < sms; k++)
+		if (ns[k] > 0) {
 			count[far[k]]++;
-			sum[far[k]] += kept.ns[k];
+			sum[far[k]] += ns[k];
 		}
-	map->sms = kept.sms;
+	map->sms = sms;
 	map->near = count[0];
 	map->far = count[1];
 	map->near_ns = count[0] ? sum[0] / count[0] : 0;
 	map->far_ns = count[1] ? sum[1] / count[1] : 0;
 	if (nic_sm < 0) {
-		at = choose(kept.ns, far, kept.sms, (uint32_t)i->issue_sm, nic_sm == SEAT_FAR);
+		at = choose(ns, far, sms, (uint32_t)i->issue_sm, nic_sm == SEAT_FAR);
 		if (at < 0)
 			return fs_fail(ENODEV, "nic_sm=%s: seen from SM %d of gpu %d no other SM is there; %u are near (%.0f ns), %u far (%.0f ns); legal: nic_sm=any, or a number",
 				       nic_sm == SEAT_FAR ? "far" : "near", i->issue_sm, issuer_gpu, map->near, map->near_ns, map->far, map->far_ns);
 		n->nic_sm = at;
 	}
-	map->nic_near = kept.ns[n->nic_sm] > 0 ? !far[n->nic_sm] : -1;
+	map->nic_near = ns[n->nic_sm] > 0 ? !far[n->nic_sm] : -1;
 	return 0;
 }

@@ -33,14 +33,14 @@ struct seat_map {
 };
 
 /*
- * Measures what the L2 looks like from an SM of a device that cuda_use() has opened: some 30 ms,
- * once a process for the last device and SM. On a quiet device: a load that holds SMs would
- * hide them, so it asks for the map before it begins.
+ * Measures and keeps what the L2 looks like from an SM of a device that cuda_use() has opened, some
+ * 30 ms, for the points that follow: a load that holds SMs would hide them, so it asks for this before it begins.
  */
 int seats_map(int device, int sm);
 /*
  * Settles the seats of both agents on devices that cuda_use() has opened; -1: no such
- * agent on a GPU. Asks for the map where NEAR or FAR is.
+ * agent on a GPU. Where both are on one GPU, and neither is ANY, it
+ * measures the map (some 30 ms, once a point), if none is kept.
  * -ENODEV when there is no such SM, or no two halves are found and FAR was asked for.
  */
 int seats_take(int issuer_gpu, int nic_gpu, int sm, int nic_sm, struct seat_map *map);
