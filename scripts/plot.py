@@ -233,7 +233,7 @@ def run(argv):
     hist = histograms(results, wanted, given)
     page.start()
     out, used = directory(given, where), set()
-    jobs = []
+    pages = []
     for g, kind, beside in wanted:
         # Suffixes of what isn't the default, so that figures don't overwrite each other.
         stem = '.'.join([g.name, kind] + [given[o] for o in ('--metric', '--stage') if o in given]
@@ -242,9 +242,9 @@ def run(argv):
         while stem in used:
             stem += '_'
         used.add(stem)
-        jobs.append((g, kind, beside, stem))
+        pages.append((g, kind, beside, stem))
     from plotlib import hands
-    with contextlib.closing(hands.drawn(jobs, lambda j: draw(j[0], j[1], given, hist, j[2]).save(out, j[3], formats),
+    with contextlib.closing(hands.drawn(pages, lambda j: draw(j[0], j[1], given, hist, j[2]).save(out, j[3], formats),
                                         fault_of)) as figures:
         for paths in figures:
             for path in paths:
