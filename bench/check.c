@@ -15,7 +15,7 @@
 
 static const char *const claim_names[CLAIMS] = { "own", "other", "crossing", "wall" };
 
-struct check *check_new(const struct plan *p, const int cpu[AGENTS])
+struct check *check_new(const struct plan *p, struct route r, const int cpu[AGENTS])
 {
 	struct check *c = calloc(1, sizeof *c);
 	int v = fs_var_find("plant");
@@ -23,6 +23,7 @@ struct check *check_new(const struct plan *p, const int cpu[AGENTS])
 	if (!c)
 		return NULL;
 	c->plan = p;
+	c->route = r;
 	c->nplants = p->npoints;
 	c->plant = calloc((size_t)p->npoints + 1, sizeof *c->plant);
 	if (!c->plant) {
@@ -38,7 +39,7 @@ struct check *check_new(const struct plan *p, const int cpu[AGENTS])
 		if (colon)
 			*colon = '\0';
 		c->plant[i].mark = mark_find(text);
-		c->plant[i].cpu = cpu[mark_table[c->plant[i].mark].agent];
+		c->plant[i].cpu = cpu[mark_agent(r, (enum mark)c->plant[i].mark)];
 		c->plant[i].ns = colon ? atoll(colon + 1) : 0;
 	}
 	return c;
@@ -120,16 +121,16 @@ static void judge(struct plant *p, enum claim claim, const char *stage,
 	p->off += j->off;
 }
 
-static void judge_plant(struct plant *p)
+static void judge_plant(struct plant *p, struct route r)
 {
 	const struct interval *t;
-	int n = interval_table(SUBMITTER_GPU, &t), in_hop = 0;
+	int n = interval_table(r, &t), in_hop = 0;
 
 	for (int i = 0; i < n; i++) {
 		int own = (int)t[i].to == p->mark;
 		char name[64];
 
-		if (interval_is_hop(&t[i])) {
+		if (interval_is_hop(r, &t[i])) {
 			in_hop |= own;
 			continue;
 		}
@@ -150,7 +151,7 @@ int check_conclude(void *arg, int exit_code)
 	if (exit_code == FS_EXIT_SKIPPED || exit_code == FS_EXIT_TIMEOUT)
 		return exit_code;
 	for (int i = 0; i < c->nplants; i++) {
-		judge_plant(&c->plant[i]);
+		judge_plant(&c->plant[i], c->route);
 		off += c->plant[i].off;
 	}
 	c->concluded = 1;

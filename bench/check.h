@@ -39,12 +39,13 @@ struct plant {
 
 struct check {
 	const struct plan *plan;
+	struct route route;             /* of all points */
 	int concluded;
 	struct plant *plant; int nplants;  /* by point index */
 };
 
 /* cpu[agent]: it is a CPU thread. NULL: out of memory. */
-struct check *check_new(const struct plan *p, const int cpu[AGENTS]);
+struct check *check_new(const struct plan *p, struct route r, const int cpu[AGENTS]);
 void check_free(struct check *c);
 void check_rows(void *check, int point, int rep, const struct rows *rs); /* a hook */
 /* A hook: judges. FS_EXIT_INVALID when anything is off. */

@@ -78,22 +78,36 @@ static int list_nics(const struct options *o)
 	return FS_EXIT_OK;
 }
 
+/* A stage's intervals with one submitter. */
+static void stage_print(enum stage s, enum submitter by)
+{
+	static const char *const words[SUBMITTERS] = {
+#define X(NAME, word, help) word,
+		FS_SUBMITTERS(X)
+#undef X
+	};
+	struct route r = { by, CONSUMER_GPU };
+	const struct interval *t;
+	int n = interval_table(r, &t), first = 1;
+
+	printf("  %-12s   %-14s", "", words[by]);
+	for (int i = 0; i < n; i++)
+		if (t[i].stage == s) {
+			printf("%s%s-%s", first ? "" : ", ", mark_table[t[i].from].name, mark_table[t[i].to].name);
+			first = 0;
+		}
+	putchar('\n');
+}
+
 static int list_stages(const struct options *o)
 {
-	const struct interval *t;
-	int n = interval_table(SUBMITTER_GPU, &t);
-
 	(void)o;
-	printf("stages, with their intervals when the GPU submits:\n");
+	printf("stages, with their intervals by who submits (with a CPU that looks at the CQ completed-noticed\n"
+	       "becomes completed-caught, caught-relayed of the completion, and relayed-noticed):\n");
 	for (int s = 0; s < STAGES; s++) {
-		printf("  %-12s %s\n  %-12s   ", stage_names[s], stage_help[s], "");
-		for (int i = 0, first = 1; i < n; i++)
-			if (t[i].stage == (enum stage)s) {
-				printf("%s%s-%s", first ? "" : ", ", mark_table[t[i].from].name,
-				       mark_table[t[i].to].name);
-				first = 0;
-			}
-		putchar('\n');
+		printf("  %-12s %s\n", stage_names[s], stage_help[s]);
+		for (int k = 0; k < SUBMITTERS; k++)
+			stage_print((enum stage)s, (enum submitter)k);
 	}
 	printf("marks:\n");
 	for (int k = 0; k < MARKS; k++) {

@@ -43,13 +43,29 @@ static const char *setting_of(const struct options *o, const char *name)
 	return NULL;
 }
 
-static int may_plant(int mark)
+/* Who submits and who looks for completions, in all points; `auto` as the probe takes it. */
+static struct route route_of(const struct options *o)
 {
-	return mark != MARK_HANDED && mark_table[mark].agent != AGENT_HELPER;
+	static const char *const submitters[SUBMITTERS] = {
+#define X(NAME, word, help) word,
+		FS_SUBMITTERS(X)
+#undef X
+	};
+	const char *submitter = setting_of(o, "submitter"), *consumer = setting_of(o, "consumer");
+	struct route r = { SUBMITTER_GPU, CONSUMER_GPU };
+
+	for (int k = 0; submitter && k < SUBMITTERS; k++)
+		if (!strcmp(submitter, submitters[k]))
+			r.submitter = (enum submitter)k;
+	if (consumer && strcmp(consumer, "auto"))
+		r.consumer = strcmp(consumer, "cpu") ? CONSUMER_GPU : CONSUMER_CPU;
+	else
+		r.consumer = route_consumer(r.submitter);
+	return r;
 }
 
 /* The user's settings, our defaults and the list of plants, as a plan. */
-static int plan_make(struct plan *p, const struct options *o, const struct machine *m, int cpu[AGENTS])
+static int plan_make(struct plan *p, const struct options *o, const struct machine *m, struct route r, int cpu[AGENTS])
 {
 	static const char *const ours[] = { "plant", "untold", "probe" };
 	struct args a = { .v = calloc((size_t)o->nsettings + OURS, sizeof *a.v) };
@@ -74,8 +90,8 @@ static int plan_make(struct plan *p, const struct options *o, const struct machi
 		if (nic && !strcmp(row.name, nic))
 			cpu[AGENT_NIC] = !row.on_gpu;
 	for (int k = 0; k < MARKS; k++) {
-		ns = o->ns ? o->ns : cpu[mark_table[k].agent] ? 5000 : 500;
-		if (may_plant(k))
+		ns = o->ns ? o->ns : cpu[mark_agent(r, (enum mark)k)] ? 5000 : 500;
+		if (route_has(r, (enum mark)k))
 			n += (size_t)snprintf(plants + n, sizeof plants - n, "%s%s:%lld", n ? "," : "",
 					      mark_table[k].name, ns);
 	}
@@ -127,9 +143,9 @@ static int write_csv(const struct check *c, const char *dir)
 	return outfile_commit(&o);
 }
 
-static int measure(struct plan *p, const struct machine *m, const struct options *o, const int cpu[AGENTS])
+static int measure(struct plan *p, const struct machine *m, const struct options *o, struct route r, const int cpu[AGENTS])
 {
-	struct check *c = check_new(p, cpu);
+	struct check *c = check_new(p, r, cpu);
 	struct hooks h = { .rows = check_rows, .conclude = check_conclude, .arg = c };
 	char dir[2048];
 	int code;
@@ -162,11 +178,11 @@ int cmd_validate(int argc, char **argv)
 		crew_scout(&m);
 		if (stop_wanted())
 			code = stop_exit();
-		else if (plan_make(&p, &o, &m, cpu) || plan_expand(&p, &m))
+		else if (plan_make(&p, &o, &m, route_of(&o), cpu) || plan_expand(&p, &m))
 			code = FS_EXIT_USAGE;
 	}
 	if (code < 0)
-		code = measure(&p, &m, &o, cpu);
+		code = measure(&p, &m, &o, route_of(&o), cpu);
 	plan_free(&p);
 	options_free(&o);
 	return code;

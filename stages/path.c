@@ -56,7 +56,7 @@ static int instr_of(const struct path_conf *c)
 static void pass_init(struct pass *p, const struct path_conf *c, int instr, uint64_t messages)
 {
 	const struct interval *t;
-	int n = interval_table(SUBMITTER_GPU, &t);
+	int n = interval_table(c->route, &t);
 
 	memset(p, 0, sizeof(*p));
 	p->instr = instr;
@@ -122,8 +122,8 @@ static int settle(struct path_run *r)
 	return rc;
 }
 
-/* Runs a recorded pass and appends its spans. */
-static int span_pass(struct path_run *r, int instr, uint64_t messages, struct spans *s, FILE *raw)
+/* Runs a recorded pass and appends its spans; `help`: and rows of what a helper used. */
+static int span_pass(struct path_run *r, int instr, uint64_t messages, struct spans *s, FILE *raw, int help)
 {
 	struct pass p;
 	int rc;
@@ -134,6 +134,8 @@ static int span_pass(struct path_run *r, int instr, uint64_t messages, struct sp
 		rc = spans_add(s, &r->mem, r->c, &p, ALL_BLOCKS);
 	if (!rc && raw)
 		pass_raw(r->c, &p, raw);
+	if (!rc && help)
+		rc = path_helper_rows(&p, r->c, r->out);
 	pass_term(&p);
 	return rc;
 }
@@ -180,19 +182,19 @@ static int run_latency(struct path_run *r)
 	if (r->out->raw && c->lines > 1)
 		fs_note("no raw samples of a point with lines=%u: it is so many passes", c->lines);
 	memset(&outer, 0, sizeof(outer));
-	rc = spans_init(&s, c->messages);
+	rc = spans_init(&s, c->route, c->messages);
 	if (!rc)
-		rc = spans_init(&outer, c->messages);
+		rc = spans_init(&outer, c->route, c->messages);
 	for (uint32_t k = 0; !rc && k < c->lines; k++) {
 		uint64_t n = path_line_share(c, c->messages, k);
 
 		r->mem.line = k;
 		if (observe && n >= 4)
-			rc = span_pass(r, BARE, n / 4, &outer, NULL);
+			rc = span_pass(r, BARE, n / 4, &outer, NULL, 0);
 		if (!rc)
-			rc = span_pass(r, instr, n, &s, c->lines > 1 ? NULL : r->out->raw);
+			rc = span_pass(r, instr, n, &s, c->lines > 1 ? NULL : r->out->raw, !k);
 		if (!rc && observe && n >= 4)
-			rc = span_pass(r, BARE, n / 4, &outer, NULL);
+			rc = span_pass(r, BARE, n / 4, &outer, NULL, 0);
 	}
 	observe &= outer.n > 0;
 	if (!rc)
@@ -201,6 +203,8 @@ static int run_latency(struct path_run *r)
 		rc = cache_rows(r, &s, instr);
 	if (!rc)
 		rc = spans_source_rows(&s, c, r->out);
+	if (!rc)
+		rc = spans_wakeup_row(&s, c, r->out);
 	if (!rc && observe)
 		rc = observer_row(r, &s, &outer);
 	if (!rc && instr != BARE && c->nic->completes)
@@ -220,9 +224,9 @@ static int run_plant(struct path_run *r)
 	pass_init(&p, c, FLEX, c->messages);
 	p.plants = 1;
 	memset(&s[1], 0, sizeof(s[1]));
-	rc = spans_init(&s[0], p.messages);
+	rc = spans_init(&s[0], c->route, p.messages);
 	if (!rc)
-		rc = spans_init(&s[1], p.messages);
+		rc = spans_init(&s[1], c->route, p.messages);
 	if (!rc)
 		rc = do_pass(r, &p);
 	for (int i = PLAIN_BLOCKS; !rc && i <= PLANTED_BLOCKS; i++)
@@ -295,13 +299,15 @@ static int run_rate(struct path_run *r)
 	rc = do_pass(r, &p);
 	if (!rc)
 		rc = rate_rows(r, &p);
+	if (!rc)
+		rc = path_helper_rows(&p, r->c, r->out);
 	if (!rc && r->out->raw) {
 		if (instr != BARE)
 			pass_raw(r->c, &p, r->out->raw);
 		else
 			fs_note("no raw samples of a rate with marks=outer: it keeps none");
 	}
-	if (!rc && instr != BARE && !(rc = spans_init(&s, p.messages))) {
+	if (!rc && instr != BARE && !(rc = spans_init(&s, r->c->route, p.messages))) {
 		if (!(rc = spans_add(&s, &r->mem, r->c, &p, ALL_BLOCKS)))
 			rc = spans_rows(&s, r->c, r->out);
 		if (!rc)
@@ -369,6 +375,8 @@ static void flags(struct path_run *r)
 			 (unsigned long long)r->from_queue, (unsigned long long)r->messages);
 		flag(r->out, "from-queue", why);
 	}
+	if (r->c->crowded)
+		flag(r->out, "crowded", "the helper shares its CPU with the NIC: they take turns");
 	if (r->c->fault == FAULT_SLOW_NIC)
 		flag(r->out, "fault", "fault=slow-nic: the NIC waits 100 us in every message of the second half");
 	if (r->c->choice.mode == DBM_RING_RECORD_RING && r->c->metric == METRIC_LATENCY && r->c->nic->completes)
@@ -385,7 +393,7 @@ static void flags(struct path_run *r)
 
 static void found(struct path_run *r)
 {
-	static const char *const objects[OBJECTS] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
+	static const char *const objects[OBJECTS_PLACED] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
 	static const char *const kinds[POST_KINDS] = { "inline", "pointer", "pointer", "none", "inline" };
 	static const char *const checks[] = { "auto", "each", "end", "none" };
 	const struct path_conf *c = r->c;
@@ -394,7 +402,7 @@ static void found(struct path_run *r)
 	/* what posting costs depends on it, and nothing else of the point shows it */
 	if (!c->nic->completes)
 		fs_note("nic=null: the doorbell lives in the memory of %s", place_name(c->place[OBJ_DB], name, sizeof(name)));
-	for (int i = OBJ_QUEUE; i < OBJECTS; i++)
+	for (int i = OBJ_QUEUE; i < OBJECTS_PLACED; i++)
 		rows_found(r->out, objects[i], "%s", place_name(c->place[i], name, sizeof(name)));
 	rows_found(r->out, "payload", "%s", kinds[c->choice.kind]);
 	rows_found(r->out, "check", "%s", checks[c->check]);
@@ -414,6 +422,10 @@ static void found(struct path_run *r)
 	rows_found(r->out, "cpu", "%d", c->cpu);
 	if (c->nic->completes && !c->nic->on_gpu)
 		rows_found(r->out, "nic_cpu", "%d", c->nic_cpu);
+	if (route_helped(c->route)) {
+		rows_found(r->out, "consumer", "%s", c->route.consumer == CONSUMER_CPU ? "cpu" : "gpu");
+		rows_found(r->out, "helper_cpu", "%d", c->helper_cpu);
+	}
 	rows_found(r->out, "cpu_stamps_with", "%s", c->gettime ? "clock_gettime" : "tsc");
 	rows_found(r->out, "poll_ticks", "%llu", (unsigned long long)r->polls_period);
 	rows_found(r->out, "ci_reloads", "%llu", (unsigned long long)r->reloads);

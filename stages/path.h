@@ -2,7 +2,7 @@
 /*
  * The parts of the probe `path`: what a point asks for (path_conf.c), the memory
  * of its queue (path_mem.c), one pass over it (path_pass.c), rows from marks
- * (path_rows.c), and the probe itself (path.c).
+ * (path_rows.c), a helper beside it (path_helper.c), and the probe itself (path.c).
  */
 #ifndef FS_PATH_H
 #define FS_PATH_H
@@ -11,6 +11,7 @@
 #include "harness/machine.h"
 #include "harness/rows.h"
 #include "harness/var.h"
+#include "stages/issuer/helper.h"
 #include "stages/issuer/issuer.h"
 #include "stages/nic/nic.h"
 #include "stages/place/place.h"
@@ -29,11 +30,16 @@ enum path_check { CHECK_AUTO, CHECK_EACH, CHECK_END, CHECK_NONE };
 struct path_conf {
 	const struct nic *nic;
 	int metric, op, marks, check, fault;
+	struct route route;               /* who posts, who looks for completions */
+	int form;                         /* enum proxy_form, where the submitter is a proxy */
+	int notify;                       /* enum notify: how a CPU that looks for completions waits */
+	uint32_t proxy_batch;             /* descriptors that a proxy rings for at once, at most */
+	int helper_cpu, crowded;          /* crowded: a helper shares a CPU with the NIC */
 	struct issue_choice choice;       /* ordering, doorbell, kind; cq and instr by pass */
 	int issuer_gpu;                   /* the issuer's GPU, -1: a CPU */
 	int nic_gpu;                      /* the NIC's GPU, -1: none */
 	int pinned;                       /* a GPU takes part */
-	int place[OBJECTS];               /* of QUEUE, DB, CQ, SRC, DST, KEYS */
+	int place[OBJECTS];               /* of each; HAND and RELAY are the host's */
 	uint32_t fresh;                   /* bytes that the issuer writes right before intent */
 	uint32_t signal, collapsed;       /* every so manieth message asks for a CQE; one CQE for all */
 	uint32_t size, depth, batch, log_n, segment, page_shift, recover_every;
@@ -64,6 +70,14 @@ const char *path_order_words(const struct path_conf *c, char *buf, size_t len);
 /* Its parts in path_conf_xlat.c, when operation, queue, slots and faults are known. */
 int path_resolve_registration(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len);
 int path_resolve_translation(const struct point *pt, struct path_conf *c, char *why, size_t len);
+/* In path_conf_route.c: who posts, who looks for completions and how; then, when operation, queue, faults
+ * and plants are known, what isn't built of that. */
+void path_resolve_route(const struct point *pt, struct path_conf *c);
+int path_refuse_route(const struct point *pt, const struct path_conf *c, char *why, size_t len);
+/* Does a CPU thread store to or load from an object? Words of the point alone. */
+int path_cpu_touches(const struct point *pt, const struct path_conf *c, enum object o);
+/* The code of its issuer: what it stores in place of ringing, if somebody else does that. */
+int path_issuer_mode(const struct path_conf *c);
 /* The random pause between two messages, in the issuer's ticks. */
 uint32_t path_gap_ticks(const struct path_conf *c);
 extern const char *const path_reads[]; /* the variables that it reads */
@@ -83,6 +97,12 @@ struct path_mem {
 	struct buf fresh;     /* at the issuer: what it writes before it decides to send */
 	struct buf issuer_marks, issuer_pairs, out; /* what the issuer writes */
 	struct buf nic_marks, nic_pairs;
+	struct buf hand;      /* where an issuer hands over: a word, or a ring of descriptors; and what is taken of it */
+	struct buf relay;     /* CQEs that a helper passes on */
+	uint64_t *helper_marks; /* [keep][HELPER_SLOTS]; NULL: there is no helper */
+	struct helper_pair *helper_pairs; /* [keep / block], or as many as a bare rate has */
+	uint64_t *helper_stage;
+	int event;            /* the NIC raises it; -1: nobody sleeps */
 	uint64_t *stage;      /* a CPU issuer's block of marks */
 	size_t record_off, ptes_off, gen_off, xlat_off; /* but for the first from where a line's tables begin */
 	size_t tables;        /* bytes from one line's tables to the next's */
@@ -126,6 +146,9 @@ struct pass {
 	uint64_t npairs;
 	uint64_t *nic_marks;     /* [messages][NIC_SLOTS] */
 	struct clock_pair *nic_pairs; /* [1 + blocks]: at both ends of each block of nic_marks */
+	uint64_t *helper_marks;  /* [messages][HELPER_SLOTS]; NULL: no helper, or no marks */
+	struct helper_pair *helper_pairs; /* [npairs], as the issuer's */
+	struct helper_status help;
 	double *before, *after;  /* ns of registering or copying, of taking back, [messages]; or NULL */
 	uint64_t end_wrong;      /* wrong words found at the end */
 	struct disturb d0, d1;
@@ -141,6 +164,25 @@ int source_ready(void *source, uint64_t m);
 int source_end(const struct path_mem *m);
 int source_collect(const struct path_mem *m, struct pass *p);
 
+/* path_helper.c: the thread that rings for the issuer, or looks for completions for it. All of them do
+ * nothing where the route has none. */
+int path_helper_init(struct path_mem *m, const struct path_conf *c);
+void path_helper_term(struct path_mem *m);
+int path_helper_reset(struct path_mem *m, const struct path_conf *c);
+/* What the issuer is given of it, and the NIC that raises events. */
+void path_helper_hands(const struct path_mem *m, const struct path_conf *c, struct issue_args *a);
+void path_helper_events(const struct path_mem *m, const struct path_conf *c, struct engine *e);
+int path_helper_start(const struct path_mem *m, const struct path_conf *c, const struct pass *p,
+		      const struct sink_conf *all, struct helper **h);
+int path_helper_stop(struct helper *h, struct pass *p);
+int path_helper_collect(const struct path_mem *m, const struct path_conf *c, struct pass *p);
+/* What went wrong there, as words behind others; "": nothing that it knows of. */
+const char *path_helper_words(const struct pass *p, const struct path_conf *c, char *buf, size_t len);
+/* Its CPU time, its switches, its sleeps: rows of one pass. */
+int path_helper_rows(const struct pass *p, const struct path_conf *c, struct rows *out);
+
+/* Whose waits and marks an agent is told of. */
+void path_sink(const struct path_conf *c, const struct sink_conf *all, enum agent agent, struct sink_conf *s);
 /* What the NIC's engine is given for a pass. */
 void path_engine(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct engine *e);
 /* And its issuer. */
@@ -154,18 +196,19 @@ void pass_term(struct pass *p);
 struct spans {
 	uint64_t n, cap;         /* messages */
 	uint32_t block;          /* messages that were taken in one go */
+	struct route route;
 	int intervals;
 	const struct interval *table;
-	double *interval[16];    /* [n] each; NAN where not shown */
+	double *interval[INTERVALS_MAX]; /* [n] each; NAN where not shown */
 	double *stage[STAGES];   /* [n] each; crossing is the total less the rest */
 	double *total, *submit;  /* [n] */
 	double *before, *after;  /* [n], as a pass's; NULL: there are none */
 	double *looked;          /* [n]: lookups << 8 | hits of the NIC's translation cache */
 	double polls;            /* mean a message */
-	int hops;                /* hops are known too: both agents read one clock */
+	double *wakeup;          /* [n]: from completed to where a sleeping consumer runs again; NAN: it didn't sleep */
 };
 
-int spans_init(struct spans *s, uint64_t cap);
+int spans_init(struct spans *s, struct route route, uint64_t cap);
 void spans_term(struct spans *s);
 /* Appends the messages of a pass that kept marks: of all its blocks, or of those
  * without or with a plant, which alternate. */
@@ -173,6 +216,8 @@ enum which_blocks { ALL_BLOCKS = -1, PLAIN_BLOCKS, PLANTED_BLOCKS };
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Row "wakeup" of a consumer that slept. */
+int spans_wakeup_row(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Rows of registering or copying, and of the total with it. */
 int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Rows of hits and misses of the NIC's translation cache. */

@@ -69,16 +69,11 @@ static int resolve_gpus(const struct point *pt, const struct machine *m, struct 
 }
 
 /* The objects, and the variables that place them. */
-static const struct { const char *var; int obj; } placed[] = {
+static const struct { const char *var; enum object obj; } placed[] = {
 	{ "queue_mem", OBJ_QUEUE }, { "db_mem", OBJ_DB }, { "cq_mem", OBJ_CQ },
 	{ "src_mem", OBJ_SRC }, { "dst_mem", OBJ_DST },
 };
 enum { PLACED = sizeof(placed) / sizeof(placed[0]) };
-
-static int cpu_touches(const struct point *pt, const struct path_conf *c)
-{
-	return fs_is(pt, "issuer", "cpu") || (c->nic->completes && !c->nic->on_gpu);
-}
 
 /* What no machine allows: a CPU that reaches into a GPU, a peer without one. */
 static int legal_places(const struct point *pt, const struct path_conf *c, char *why, size_t len)
@@ -86,10 +81,11 @@ static int legal_places(const struct point *pt, const struct path_conf *c, char 
 	for (int i = 0; i < PLACED; i++) {
 		int w = fs_word(pt, placed[i].var);
 
-		if (cpu_touches(pt, c) && (w == PW_GPU || w == PW_PEER))
+		if (path_cpu_touches(pt, c, placed[i].obj) && (w == PW_GPU || w == PW_PEER))
 			return fs_refuse(EINVAL, why, len, "%s=%s with %s: a CPU can't reach GPU memory; legal: auto, host",
 				  placed[i].var, w == PW_GPU ? "gpu" : "peer",
-				  fs_is(pt, "issuer", "cpu") ? "issuer=cpu" : "nic=soft");
+				  fs_is(pt, "issuer", "cpu") ? "issuer=cpu" : !c->nic->on_gpu && c->nic->completes ? "nic=soft" :
+				  c->route.submitter == SUBMITTER_GPU ? "consumer=cpu" : "a helper");
 		if (w == PW_PEER && (!c->nic->on_gpu || fs_is(pt, "nic_gpu", "gpu")))
 			return fs_refuse(EINVAL, why, len, "%s=peer needs nic=peer on another GPU; legal: auto, host, gpu",
 				  placed[i].var);
@@ -109,9 +105,9 @@ static int resolve_places(const struct point *pt, struct path_conf *c, char *why
 
 	c->place[OBJ_KEYS] = far_;
 	for (int i = 0; i < PLACED; i++) {
-		int obj = placed[i].obj, w = fs_word(pt, placed[i].var);
+		int obj = (int)placed[i].obj, w = fs_word(pt, placed[i].var);
 
-		if (cpu_touches(pt, c) || w == PW_HOST)
+		if (path_cpu_touches(pt, c, placed[i].obj) || w == PW_HOST)
 			c->place[obj] = PLACE_HOST;
 		else if (w == PW_AUTO)
 			c->place[obj] = home[obj];
@@ -163,9 +159,9 @@ static const char *order_class_of(const struct path_conf *c, int ord)
 		return "unsafe";
 	if (c->choice.mode == DBM_BLUEFLAME_BULK && (!gpu_scope || c->nic_gpu == c->issuer_gpu))
 		return "relied-on"; /* weak stores, by another proxy than that of the fence */
-	if (c->issuer_gpu < 0 || !gpu_scope)
+	if (c->issuer_gpu < 0 || !gpu_scope || c->route.submitter == SUBMITTER_PROXY)
 		return "guaranteed"; /* release stores of a CPU, or system scope */
-	if (c->nic_gpu == c->issuer_gpu)
+	if (c->nic_gpu == c->issuer_gpu && c->route.submitter == SUBMITTER_GPU)
 		return "guaranteed"; /* the observer is inside the scope */
 	return c->place[OBJ_QUEUE] == c->issuer_gpu ? "relied-on" : "unsafe";
 }
@@ -309,10 +305,10 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 
 		c->plant[i] = mark;
 		c->plant_ns[i] = mark < 0 ? 0 : (uint32_t)fs_num(pt, v);
-		if (mark >= 0 && mark_table[mark].agent == AGENT_HELPER)
-			return fs_refuse(EINVAL, why, len, "%s=%s: no helper takes part with submitter=gpu", v, mark_table[mark].name);
-		if (mark == MARK_HANDED)
-			return fs_refuse(EINVAL, why, len, "%s=handed: nothing is handed over with submitter=gpu", v);
+		if (mark >= 0 && !route_has(c->route, (enum mark)mark))
+			return fs_refuse(EINVAL, why, len, "%s=%s: no message passes it with this submitter and consumer; legal: another mark, or %s", v,
+					 mark_table[mark].name, mark == MARK_CAUGHT || mark == MARK_RELAYED ? "consumer=cpu" :
+					 "submitter=host-doorbell or proxy");
 		if (mark >= 0 && !c->nic->completes)
 			return fs_refuse(EINVAL, why, len, "%s with nic=null: there is no path to check", v);
 	}
@@ -344,7 +340,7 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 		return fs_refuse(EINVAL, why, len, "fault=wrong-place: legal with the probes load, store, atomic and bandwidth");
 	if (c->marks == MARKS_OUTER || c->metric == METRIC_RATE)
 		return fs_refuse(EINVAL, why, len, "fault needs metric=latency and marks=all or rotate: the bare code has no place for it");
-	if (c->fault >= FAULT_OPCODE && c->fault <= FAULT_SLOW_NIC && !c->nic->completes)
+	if (c->fault >= FAULT_OPCODE && c->fault <= FAULT_LOST_WAKEUP && !c->nic->completes)
 		return fs_refuse(EINVAL, why, len, "fault with nic=null: nobody would see it; legal: fault=none");
 	if ((c->fault == FAULT_KEY || c->fault == FAULT_LENGTH) && !c->size)
 		return fs_refuse(EINVAL, why, len, "fault=%s without payload: the WQE has no such field; legal: op=write or read and size=1..",
@@ -449,12 +445,14 @@ static int resolve_cpus(const struct point *pt, const struct machine *m, struct 
 {
 	const char *pci = c->issuer_gpu >= 0 && c->issuer_gpu < m->ngpus ? m->gpu[c->issuer_gpu].pci : "";
 	int n = pin_cpus(), beside = c->issuer_gpu >= 0 && n > 3 ? 3 : n > 1;
+	int help = beside == 3 ? (n > 5 ? 5 : 2) : n > 2 ? 2 : beside;
 
 	c->cpu = fs_is(pt, "cpu", "auto") ? pin_cpu_near(pci, 0, NULL) : (int)fs_num(pt, "cpu");
 	c->nic_cpu = fs_is(pt, "nic_cpu", "auto") ? pin_cpu_near(pci, beside, NULL) : (int)fs_num(pt, "nic_cpu");
-	for (int i = 0; i < 2; i++) {
-		const char *v = i ? "nic_cpu" : "cpu";
-		int cpu = i ? c->nic_cpu : c->cpu, k = 0;
+	c->helper_cpu = fs_is(pt, "helper_cpu", "auto") ? pin_cpu_near(pci, help, NULL) : (int)fs_num(pt, "helper_cpu");
+	for (int i = 0; i < 3; i++) {
+		const char *const v = i == 2 ? "helper_cpu" : i ? "nic_cpu" : "cpu";
+		int cpu = i == 2 ? c->helper_cpu : i ? c->nic_cpu : c->cpu, k = 0;
 
 		while (k < n && pin_cpu(k) != cpu)
 			k++;
@@ -465,6 +463,13 @@ static int resolve_cpus(const struct point *pt, const struct machine *m, struct 
 	if (c->issuer_gpu < 0 && c->nic->completes && !c->nic->on_gpu && c->cpu == c->nic_cpu)
 		return n > 1 ? fs_refuse(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", c->cpu) :
 			       fs_refuse(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", c->cpu);
+	if (!route_helped(c->route))
+		return 0;
+	/* the issuer's loop has no place where it could give way */
+	if (c->issuer_gpu < 0 && c->helper_cpu == c->cpu)
+		return n > 1 ? fs_refuse(EINVAL, why, len, "issuer=cpu and its helper both on CPU %d: they would take turns; legal: two different CPUs", c->cpu) :
+			       fs_refuse(ENODEV, why, len, "a helper beside issuer=cpu needs two CPUs; this process may use CPU %d alone", c->cpu);
+	c->crowded = c->nic->completes && !c->nic->on_gpu && c->helper_cpu == c->nic_cpu;
 	return 0;
 }
 
@@ -493,10 +498,11 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	if ((rc = resolve_op(pt, c, why, len)) || (rc = resolve_queue(pt, c, why, len)) ||
 	    (rc = resolve_amount(pt, c, why, len)))
 		return rc;
+	path_resolve_route(pt, c);
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
 	if ((rc = legal_seats(pt, c, why, len)) || (rc = path_resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
-	    (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
+	    (rc = path_refuse_route(pt, c, why, len)) || (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
 	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)) ||
 	    (rc = seats_resolve(pt, m, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
@@ -530,5 +536,5 @@ const char *const path_reads[] = {
 	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"segment", "page", "registration", "mechanism", "host_page", "mr_count", "mr_order", "xlat_cache",
 	"recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
-	"untold", "cpu", "nic_cpu", "sm", "nic_sm", NULL
+	"untold", "cpu", "nic_cpu", "helper_cpu", "sm", "nic_sm", "consumer", "notify", "proxy", "proxy_batch", NULL
 };

@@ -132,6 +132,7 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, rc;
 
 	memset(m, 0, sizeof(*m));
+	m->event = -1;
 	m->block = block_of(c);
 	m->record_off = n * WQEBB;
 	/* what the NIC's ring of marks has to hold: the measured messages, wherever
@@ -155,6 +156,8 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	(rc = place_alloc(&m->nic_pairs, c->place[OBJ_KEYS], (uint64_t)m->keep / m->block * sizeof(struct clock_pair), 4096, c->pinned)))
 		return rc;
 	source_forbid(m);
+	if ((rc = path_helper_init(m, c)))
+		return rc;
 	m->stage = aligned_alloc(LINE, (size_t)m->block * SINK_SLOTS * 8); /* without marks nothing is kept */
 	return m->stage ? 0 : fs_fail(ENOMEM, "no memory for marks");
 }
@@ -165,6 +168,7 @@ void path_mem_term(struct path_mem *m)
 			      &m->issuer_marks, &m->issuer_pairs, &m->out, &m->nic_marks, &m->nic_pairs };
 
 	source_term(m); /* it takes back what the tables name */
+	path_helper_term(m);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		place_free(all[i]);
 	free(m->stage);
@@ -179,6 +183,8 @@ int path_mem_reset(struct path_mem *m, const struct path_conf *c)
 	/* zero: no WQE was ever written, no doorbell rung; 0xff: every CQE invalid */
 	if ((rc = place_set(&m->queue, 0)) || (rc = place_set(&m->db, 0)) ||
 	    (rc = place_set(&m->cq, 0xff)) || (rc = place_set(&m->out, 0)))
+		return rc;
+	if ((rc = path_helper_reset(m, c)) || (rc = place_set(&m->home, 0)))
 		return rc;
 	return place_write(&m->home, 0, &ci, sizeof(ci));
 }

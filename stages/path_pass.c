@@ -23,12 +23,13 @@ static const struct { int wqe, nic; } fault_table[FAULTS] = {
 	[FAULT_DEAD_NIC] = { 0, EF_DEAD }, [FAULT_LOST_DOORBELL] = { 0, EF_LOST_DOORBELL },
 	[FAULT_STALE_RECORD] = { 0, EF_STALE_RECORD }, [FAULT_ERROR_CQE] = { 0, EF_ERROR_CQE },
 	[FAULT_LOST_CQE] = { 0, EF_LOST_CQE }, [FAULT_SLOW_NIC] = { 0, EF_SLOW },
+	[FAULT_RING_OVERRUN] = { WF_OVERRUN, 0 }, [FAULT_LOST_WAKEUP] = { 0, EF_LOST_EVENT },
 };
 
 static void sink_fill(const struct path_conf *c, const struct pass *p, struct sink_conf *s)
 {
 	const struct interval *t;
-	int n = interval_table(SUBMITTER_GPU, &t);
+	int n = interval_table(c->route, &t);
 
 	memset(s, 0, sizeof(*s));
 	s->all = p->all;
@@ -42,6 +43,20 @@ static void sink_fill(const struct path_conf *c, const struct pass *p, struct si
 	for (int i = 0; i < 2; i++) {
 		s->plant[i] = p->plants ? c->plant[i] : -1;
 		s->plant_ns[i] = c->plant_ns[i];
+	}
+}
+
+void path_sink(const struct path_conf *c, const struct sink_conf *all, enum agent agent, struct sink_conf *s)
+{
+	*s = *all;
+	for (int i = 0; i < 2; i++) {
+		if (s->plant[i] < 0)
+			continue;
+		if (mark_agent(c->route, (enum mark)s->plant[i]) != agent)
+			s->plant[i] = -1;
+		/* what it stores there is not the NIC's doorbell but the helper's */
+		else if (agent == AGENT_ISSUER && s->plant[i] == MARK_HANDED)
+			s->plant[i] = MARK_RUNG;
 	}
 }
 
@@ -80,6 +95,7 @@ void path_engine(const struct path_mem *m, const struct path_conf *c, const stru
 	e->flush_keep = m->keep;
 	e->marks = (uint64_t *)m->nic_marks.p;
 	e->pairs = (struct clock_pair *)m->nic_pairs.p;
+	path_helper_events(m, c, e);
 }
 
 /* Where marks are kept every message has its own CQE: in the pass that settles too. */
@@ -132,15 +148,16 @@ void path_issue(const struct path_mem *m, const struct path_conf *c, const struc
 		a->dither = (uint32_t)c->nic->completes;
 	}
 	a->ord = c->choice.ord;
-	a->mode = c->choice.mode;
+	a->mode = path_issuer_mode(c);
 	a->fault = p->instr == FLEX ? (uint32_t)fault_table[c->fault].wqe : WF_NONE;
 	a->fault_at = p->messages / 2;
 	a->seed = p->seed;
-	a->sink = *sink;
+	path_sink(c, sink, AGENT_ISSUER, &a->sink);
 	a->sink.block = p->record ? m->block : BARE_BLOCK;
 	a->marks = (uint64_t *)m->issuer_marks.p;
 	a->pairs = (struct clock_pair *)m->issuer_pairs.p;
 	a->out = (struct issue_out *)m->out.p;
+	path_helper_hands(m, c, a);
 }
 
 /* With check=end every measured message has a slot of its own: the source is
@@ -217,6 +234,8 @@ static int collect(struct path_mem *m, const struct path_conf *c, struct pass *p
 		p->marks = fetch(&m->issuer_marks, 0, p->messages * ISSUER_SLOTS * 8, &rc);
 	if (!rc && p->instr != BARE && c->nic->completes)
 		rc = collect_nic(m, p);
+	if (!rc)
+		rc = path_helper_collect(m, c, p);
 	if (!rc && c->check == CHECK_END)
 		rc = end_slots(m, c, p, 0);
 	if (!rc && m->source)
@@ -240,12 +259,12 @@ static const char *syndrome_words(uint64_t s)
 }
 
 /* How far each mark got, for a wait that ran out. */
-static const char *progress_words(const struct pass *p, char *buf, size_t len)
+static const char *progress_words(const struct pass *p, const struct path_conf *c, char *buf, size_t len)
 {
 	const uint64_t *l = p->nic.last;
 
-	snprintf(buf, len, "messages that reached each mark: rung %llu, seen %llu, fetched %llu, translated %llu, written %llu, completed %llu, noticed %llu",
-		 (unsigned long long)p->out.posted, (unsigned long long)l[NS_SEEN],
+	snprintf(buf, len, "messages that reached each mark: %s %llu, seen %llu, fetched %llu, translated %llu, written %llu, completed %llu, noticed %llu",
+		 mark_table[route_submitted(c->route)].name, (unsigned long long)p->out.posted, (unsigned long long)l[NS_SEEN],
 		 (unsigned long long)l[NS_FETCHED], (unsigned long long)l[NS_TRANSLATED],
 		 (unsigned long long)l[NS_WRITTEN], (unsigned long long)l[NS_COMPLETED],
 		 (unsigned long long)p->out.done);
@@ -255,7 +274,7 @@ static const char *progress_words(const struct pass *p, char *buf, size_t len)
 static int verdict(const struct path_conf *c, const struct pass *p)
 {
 	const struct issue_out *o = &p->out;
-	char words[256];
+	char words[256], help[200];
 
 	switch (o->status) {
 	case ISSUE_OK:
@@ -266,13 +285,13 @@ static int verdict(const struct path_conf *c, const struct pass *p)
 			       (unsigned long long)o->vendor, (unsigned long long)o->counter,
 			       path_order_words(c, words, sizeof(words)));
 	case ISSUE_TIMEOUT:
-		return fs_fail(ETIMEDOUT, "no completion of message %llu in %.0f s; %s", (unsigned long long)o->done,
-			       WAIT_NS / 1e9, progress_words(p, words, sizeof(words)));
+		return fs_fail(ETIMEDOUT, "no completion of message %llu in %.0f s; %s%s", (unsigned long long)o->done,
+			       WAIT_NS / 1e9, progress_words(p, c, words, sizeof(words)), path_helper_words(p, c, help, sizeof(help)));
 	case ISSUE_ODD_CQE:
 		return fs_fail(EPROTO, "message %llu: a CQE with wqe_counter %llu", (unsigned long long)o->done,
 			       (unsigned long long)o->counter);
 	default:
-		return fs_fail(EPROTO, "the issuer ended without a status; %s", progress_words(p, words, sizeof(words)));
+		return fs_fail(EPROTO, "the issuer ended without a status; %s", progress_words(p, c, words, sizeof(words)));
 	}
 	if (o->wrong_words && strcmp(c->order_class, "unsafe"))
 		return fs_fail(EBADMSG, "%llu wrong payload words, first in message %llu",
@@ -352,18 +371,21 @@ static int usual_of(const struct path_conf *c, int sparse)
 int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 {
 	int sparse = signal_of(c, p) > 1;
-	struct nic_pass np = { .usual = usual_of(c, sparse), .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .start_s = START_S, .stop_s = START_S };
+	struct nic_pass np = { .usual = usual_of(c, sparse), .instr = p->instr, .gpu = c->nic_gpu, .cpu = c->nic_cpu, .crowded = c->crowded,
+			       .start_s = START_S, .stop_s = START_S };
 	struct issue_choice choice = c->choice;
 	struct issue_args a;
 	struct sink_conf sink;
 	struct issue_hook hook = { source_ready, m->source };
 	struct nic_run *run = NULL;
+	struct helper *helper = NULL;
 	uint64_t block = p->record ? m->block : BARE_BLOCK;
 	int rc, rc2;
 
 	/* to where the issuer ends its warm-up: messages count from there */
 	p->warmup = (p->warmup + block - 1) / block * block;
 	choice.instr = p->instr;
+	choice.mode = path_issuer_mode(c);
 	choice.cq = c->collapsed || sparse ? CQ_OTHER : CQ_RING;
 	sink_fill(c, p, &sink);
 	sink.block = m->block;
@@ -371,18 +393,23 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	    (m->source && (rc = source_begin(m, c, p))))
 		return rc;
 	path_engine(m, c, p, &np.eng);
-	np.sink = sink;
+	path_sink(c, &sink, AGENT_NIC, &np.sink);
 	path_issue(m, c, p, &sink, &a);
 	if (c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu)))
 		return rc;
 	if ((rc = c->nic->start(&np, &run)))
 		return rc;
+	rc = path_helper_start(m, c, p, &sink, &helper);
 	disturb_read(&p->d0);
-	if (c->issuer_gpu >= 0)
+	if (rc)
+		;
+	else if (c->issuer_gpu >= 0)
 		rc = issuer_gpu_run(&a, choice, c->issuer_gpu, PASS_S);
 	else
 		rc = issuer_cpu_run(&a, choice, m->stage, &hook);
 	disturb_read(&p->d1);
+	rc2 = path_helper_stop(helper, p);
+	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
 	if (m->source && (rc2 = source_end(m)) && !rc)
 		rc = rc2;
 	rc2 = c->nic->stop(run, &p->nic);
@@ -408,6 +435,9 @@ void pass_term(struct pass *p)
 	p->before = p->after = NULL;
 	free(p->nic_marks);
 	free(p->nic_pairs);
-	p->marks = p->nic_marks = NULL;
+	free(p->helper_marks);
+	free(p->helper_pairs);
+	p->marks = p->nic_marks = p->helper_marks = NULL;
 	p->pairs = p->nic_pairs = NULL;
+	p->helper_pairs = NULL;
 }

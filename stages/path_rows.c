@@ -25,12 +25,27 @@ static const int nic_slot[MARKS] = {
 	[MARK_TRANSLATED] = NS_TRANSLATED + 1, [MARK_READ] = NS_READ + 1, [MARK_WRITTEN] = NS_WRITTEN + 1,
 	[MARK_COMPLETED] = NS_COMPLETED + 1,
 };
+static const int helper_slot[MARKS] = {
+	[MARK_TAKEN] = HS_TAKEN + 1, [MARK_RESOLVED] = HS_RESOLVED + 1, [MARK_BUILT] = HS_BUILT + 1,
+	[MARK_RUNG] = HS_RUNG + 1, [MARK_CAUGHT] = HS_CAUGHT + 1, [MARK_RELAYED] = HS_RELAYED + 1,
+};
 
-int spans_init(struct spans *s, uint64_t cap)
+/* The slot of a mark at its agent, and 1 more. An issuer that hands over does so where others ring. */
+static int slot_at(struct route r, int mark)
+{
+	switch (mark_agent(r, (enum mark)mark)) {
+	case AGENT_ISSUER: return issuer_slot[mark == MARK_HANDED ? (int)MARK_RUNG : mark];
+	case AGENT_HELPER: return helper_slot[mark];
+	default: return nic_slot[mark];
+	}
+}
+
+int spans_init(struct spans *s, struct route route, uint64_t cap)
 {
 	memset(s, 0, sizeof(*s));
 	s->cap = cap;
-	s->intervals = interval_table(SUBMITTER_GPU, &s->table);
+	s->route = route;
+	s->intervals = interval_table(route, &s->table);
 	for (int i = 0; i < s->intervals; i++)
 		if (!(s->interval[i] = malloc(cap * sizeof(double))))
 			return fs_fail(ENOMEM, "no memory for samples");
@@ -40,7 +55,8 @@ int spans_init(struct spans *s, uint64_t cap)
 	s->looked = malloc(cap * sizeof(double));
 	s->total = malloc(cap * sizeof(double));
 	s->submit = malloc(cap * sizeof(double));
-	return s->looked && s->total && s->submit ? 0 : fs_fail(ENOMEM, "no memory for samples");
+	s->wakeup = malloc(cap * sizeof(double));
+	return s->looked && s->total && s->submit && s->wakeup ? 0 : fs_fail(ENOMEM, "no memory for samples");
 }
 
 void spans_term(struct spans *s)
@@ -52,6 +68,7 @@ void spans_term(struct spans *s)
 	free(s->before);
 	free(s->after);
 	free(s->looked);
+	free(s->wakeup);
 	free(s->total);
 	free(s->submit);
 	memset(s, 0, sizeof(*s));
@@ -79,18 +96,62 @@ static uint32_t shown_of(const struct spans *s, const struct pass *p, uint64_t i
 	return k == n ? 1u << MARK_INTENT | 1u << MARK_NOTICED : 1u << s->table[k].from | 1u << s->table[k].to;
 }
 
-static uint64_t mark_of(const struct pass *p, uint64_t i, int mark)
+static uint64_t mark_of(struct route r, const struct pass *p, uint64_t i, int mark)
 {
-	return issuer_slot[mark] ? p->marks[i * ISSUER_SLOTS + (uint64_t)issuer_slot[mark] - 1] :
-				   p->nic_marks[i * NIC_SLOTS + (uint64_t)nic_slot[mark] - 1];
+	uint64_t slot = (uint64_t)slot_at(r, mark) - 1;
+
+	switch (mark_agent(r, (enum mark)mark)) {
+	case AGENT_ISSUER: return p->marks[i * ISSUER_SLOTS + slot];
+	case AGENT_HELPER: return p->helper_marks[i * HELPER_SLOTS + slot];
+	default: return p->nic_marks[i * NIC_SLOTS + slot];
+	}
+}
+
+/* Is there anything of an agent's? */
+static int agent_kept(const struct pass *p, enum agent a)
+{
+	return a == AGENT_ISSUER ? p->marks != NULL : a == AGENT_HELPER ? p->helper_marks != NULL : p->nic_marks != NULL;
 }
 
 /* Ticks from one mark to another of the same clock; NAN where not both are shown. */
-static double ticks_between(const struct pass *p, uint64_t i, int from, int to, uint32_t shown)
+static double ticks_between(struct route r, const struct pass *p, uint64_t i, int from, int to, uint32_t shown)
 {
-	if (!(shown >> from & shown >> to & 1))
+	if (!(shown >> from & shown >> to & 1) || !agent_kept(p, mark_agent(r, (enum mark)from)) ||
+	    !agent_kept(p, mark_agent(r, (enum mark)to)))
 		return NAN;
-	return (double)(int64_t)(mark_of(p, i, to) - mark_of(p, i, from));
+	return (double)(int64_t)(mark_of(r, p, i, to) - mark_of(r, p, i, from));
+}
+
+static int agent_on_gpu(const struct path_conf *c, enum agent a)
+{
+	return a == AGENT_ISSUER ? c->issuer_gpu >= 0 : a == AGENT_NIC && c->nic_gpu >= 0;
+}
+
+/* A hop is known where both of its agents read one clock: the CPUs'. */
+static int hop_known(const struct spans *s, const struct path_conf *c, const struct pass *p, const struct interval *t)
+{
+	return p->instr != BARE && !p->rotate && c->nic->completes &&
+	       !agent_on_gpu(c, mark_agent(s->route, t->from)) && !agent_on_gpu(c, mark_agent(s->route, t->to));
+}
+
+/* From completed to where a sleeping consumer ran again; NAN where it hadn't slept. Both are CPUs. */
+static double wakeup_of(const struct spans *s, const struct pass *p, uint64_t i)
+{
+	uint64_t woken = p->helper_marks ? p->helper_marks[i * HELPER_SLOTS + HS_WOKEN] : 0;
+
+	return woken ? (double)(int64_t)(woken - mark_of(s->route, p, i, MARK_COMPLETED)) : NAN;
+}
+
+/* As ns_per_tick, of the helper's readings. */
+static double helper_rate(const struct pass *p, uint64_t block)
+{
+	struct clock_pair two[2] = { p->helper_pairs[0].at, p->helper_pairs[p->npairs - 1].at };
+
+	if (block + 1 < p->npairs && p->helper_pairs[block + 1].at.wall - p->helper_pairs[block].at.wall >= RATE_SPAN_NS) {
+		two[0] = p->helper_pairs[block].at;
+		two[1] = p->helper_pairs[block + 1].at;
+	}
+	return ns_per_tick(two, 2, 0);
 }
 
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which)
@@ -104,11 +165,10 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 			return fs_fail(ENOMEM, "no memory for samples");
 	}
 	s->block = m->block;
-	s->hops = p->instr != BARE && !p->rotate && c->nic->completes && c->issuer_gpu < 0 && c->nic_gpu < 0;
 	for (uint64_t i = 0; i < p->messages; i++) {
 		uint32_t shown = shown_of(s, p, i);
 		double fi = ns_per_tick(p->pairs, npairs, i / m->block), own = 0;
-		double fn = p->nic_marks ? ns_per_tick(p->nic_pairs, npairs, i / m->block) : NAN;
+		double fn = p->nic_marks ? ns_per_tick(p->nic_pairs, npairs, i / m->block) : NAN, fh = NAN;
 
 		if (which != ALL_BLOCKS && block_planted(p->out.first + i, m->block) != which)
 			continue;
@@ -116,29 +176,26 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 			return fs_fail(EOVERFLOW, "more samples than planned");
 		if (!c->nic->completes)
 			shown &= ~(1u << MARK_NOTICED);
+		if (p->helper_marks)
+			fh = helper_rate(p, i / m->block);
 		for (int k = 0; k < STAGES; k++)
 			s->stage[k][j] = 0;
 		for (int k = 0; k < s->intervals; k++) {
 			const struct interval *t = &s->table[k];
-			int nic = mark_table[t->to].agent == AGENT_NIC;
-			double d = NAN;
+			enum agent by = mark_agent(s->route, t->to);
+			double f = by == AGENT_NIC ? fn : by == AGENT_HELPER ? fh : fi;
+			int hop = interval_is_hop(s->route, t);
+			double d = hop && !hop_known(s, c, p, t) ? NAN : ticks_between(s->route, p, i, t->from, t->to, shown) * f;
 
-			if (interval_is_hop(t)) { /* two agents: known only where they read one clock */
-				if (s->hops)
-					d = ticks_between(p, i, t->from, t->to, shown) * fi;
-			} else if (!nic) {
-				d = ticks_between(p, i, t->from, t->to, shown) * fi;
-			} else if (p->nic_marks) {
-				d = ticks_between(p, i, t->from, t->to, shown) * fn;
-			}
 			s->interval[k][j] = d;
-			if (interval_is_hop(t))
+			if (hop)
 				continue;
 			s->stage[t->stage][j] += d;
 			own += d;
 		}
-		s->total[j] = ticks_between(p, i, MARK_INTENT, MARK_NOTICED, shown) * fi;
-		s->submit[j] = ticks_between(p, i, MARK_INTENT, MARK_RUNG, shown) * fi;
+		s->total[j] = ticks_between(s->route, p, i, MARK_INTENT, MARK_NOTICED, shown) * fi;
+		s->submit[j] = ticks_between(s->route, p, i, MARK_INTENT, (int)route_submitted(s->route), shown) * fi;
+		s->wakeup[j] = c->notify == NOTIFY_INTERRUPT && p->nic_marks ? wakeup_of(s, p, i) * fh : NAN;
 		s->stage[STAGE_CROSSING][j] = s->total[j] - own;
 		if (p->before) {
 			s->before[j] = p->before[i];
@@ -175,19 +232,24 @@ void path_origin(struct row *r, const struct path_conf *c, int emulated)
 	snprintf(r->origin, sizeof(r->origin), "%s", emulated && c->nic->emulated ? "emulated" : "measured");
 }
 
+static int agent_place(const struct path_conf *c, enum agent a)
+{
+	return a == AGENT_NIC ? c->place[OBJ_KEYS] : a == AGENT_ISSUER && c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST;
+}
+
 /* Which link an interval crosses: from its agent to the object that it touches. */
 const char *path_link(const struct path_conf *c, const struct interval *t)
 {
-	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, nic = c->place[OBJ_KEYS];
+	int from = agent_place(c, mark_agent(c->route, t->from)), to = agent_place(c, mark_agent(c->route, t->to));
 	/* with BlueFlame what is fetched is in the doorbell's line */
 	int object = t->to == MARK_FETCHED && doorbell_is_flame(c->choice.mode) ? OBJ_DB : (int)t->object;
 	int place = c->place[object];
 
 	if (t->object == OBJ_NONE)
 		return "none";
-	if (interval_is_hop(t)) /* the store goes there, the poll comes from the other side */
-		return place == nic ? link_name(issuer, nic) : link_name(nic, place);
-	return link_name(mark_table[t->to].agent == AGENT_NIC ? nic : issuer, place);
+	if (interval_is_hop(c->route, t)) /* the store goes there, the poll comes from the other side */
+		return place == to ? link_name(from, to) : link_name(to, place);
+	return link_name(to, place);
 }
 
 /* Summary of those samples that are there; marks = rotate leaves gaps. */
@@ -218,7 +280,7 @@ static void rotate_stages(const struct spans *s, struct summary iv[], struct sum
 	for (int k = 0; k < s->intervals; k++) {
 		double h = (iv[k].ci_hi - iv[k].ci_lo) / 2;
 
-		if (interval_is_hop(&s->table[k]))
+		if (interval_is_hop(s->route, &s->table[k]))
 			continue;
 		mean[s->table[k].stage] += iv[k].mean;
 		var[s->table[k].stage] += h * h;
@@ -262,7 +324,7 @@ static int interval_rows(const struct spans *s, const struct path_conf *c, struc
 		snprintf(r->interval, sizeof(r->interval), "%s-%s", mark_table[t->from].name, mark_table[t->to].name);
 		snprintf(r->link, sizeof(r->link), "%s", path_link(c, t));
 		r->s = iv[k];
-		path_origin(r, c, mark_table[t->to].agent == AGENT_NIC && !interval_is_hop(t));
+		path_origin(r, c, mark_table[t->to].agent == AGENT_NIC && !interval_is_hop(c->route, t));
 	}
 	return 0;
 }
@@ -285,7 +347,7 @@ static int whole_row(const char *stage, const struct summary *s, const struct pa
 static int stage_emulated(const struct spans *s, int stage)
 {
 	for (int k = 0; k < s->intervals; k++)
-		if ((int)s->table[k].stage == stage && !interval_is_hop(&s->table[k]) &&
+		if ((int)s->table[k].stage == stage && !interval_is_hop(s->route, &s->table[k]) &&
 		    mark_table[s->table[k].to].agent == AGENT_NIC)
 			return 1;
 	return 0;
@@ -293,7 +355,7 @@ static int stage_emulated(const struct spans *s, int stage)
 
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
 {
-	struct summary iv[16], stage[STAGES], total, submit;
+	struct summary iv[INTERVALS_MAX], stage[STAGES], total, submit;
 	int rc, all = c->marks == MARKS_ALL;
 
 	if ((rc = spans_summary(s->total, s->n, s->block, &total)) ||
@@ -315,6 +377,23 @@ int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *ou
 	if (c->marks != MARKS_OUTER && (rc = whole_row("submit", &submit, c, 0, out)))
 		return rc;
 	return whole_row("total", &total, c, 1, out);
+}
+
+int spans_wakeup_row(const struct spans *s, const struct path_conf *c, struct rows *out)
+{
+	struct summary sum;
+	struct row *r;
+	int rc;
+
+	if (c->notify != NOTIFY_INTERRUPT || c->marks == MARKS_OUTER)
+		return 0;
+	if ((rc = spans_summary(s->wakeup, s->n, s->block, &sum)) || !sum.n)
+		return rc;
+	if (!(r = path_row(out, c, stage_names[STAGE_CROSSING], "wakeup", "ns")))
+		return -ENOMEM;
+	r->s = sum;
+	path_origin(r, c, 0);
+	return 0;
 }
 
 static double mean_of(const double *x, uint64_t n)
@@ -400,7 +479,7 @@ int spans_delta_rows(const struct spans *p, const struct spans *b, const struct 
 	for (int k = 0; k < p->intervals; k++) {
 		const struct interval *t = &p->table[k];
 
-		if (interval_is_hop(t))
+		if (interval_is_hop(c->route, t))
 			continue;
 		rc = delta_row(p->interval[k], b->interval[k], n, p->block, stage_names[t->stage],
 			       mark_table[t->from].name, mark_table[t->to].name, c, out);
@@ -440,10 +519,11 @@ void pass_raw(const struct path_conf *c, const struct pass *p, FILE *f)
 {
 	struct spans s = { 0 };
 
-	s.intervals = interval_table(SUBMITTER_GPU, &s.table);
+	s.route = c->route;
+	s.intervals = interval_table(c->route, &s.table);
 	fprintf(f, "message");
 	for (int k = 0; k < MARKS; k++)
-		if (issuer_slot[k] || nic_slot[k])
+		if (route_has(c->route, (enum mark)k))
 			fprintf(f, ",%s", mark_table[k].name);
 	fprintf(f, ",polls\n");
 	for (uint64_t i = 0; i < p->messages; i++) {
@@ -453,12 +533,12 @@ void pass_raw(const struct path_conf *c, const struct pass *p, FILE *f)
 			shown &= ~(1u << MARK_NOTICED);
 		fprintf(f, "%llu", (unsigned long long)(p->out.first + i));
 		for (int k = 0; k < MARKS; k++) {
-			if (!issuer_slot[k] && !nic_slot[k])
+			if (!route_has(c->route, (enum mark)k))
 				continue;
-			if (!(shown >> k & 1) || (nic_slot[k] && !p->nic_marks))
+			if (!(shown >> k & 1) || !agent_kept(p, mark_agent(c->route, (enum mark)k)))
 				fprintf(f, ",");
 			else
-				fprintf(f, ",%llu", (unsigned long long)mark_of(p, i, k));
+				fprintf(f, ",%llu", (unsigned long long)mark_of(c->route, p, i, k));
 		}
 		if (p->instr == BARE || !c->nic->completes)
 			fprintf(f, ",\n");

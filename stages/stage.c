@@ -37,35 +37,99 @@ int mark_find(const char *name)
 
 #define I(from, to, stage, object) { MARK_##from, MARK_##to, STAGE_##stage, OBJ_##object }
 
-/* gpu: the issuer does everything up to the doorbell. */
-static const struct interval path_gpu[] = {
-	I(INTENT, RESERVED, ISSUE, NONE),
-	I(RESERVED, RESOLVED, TRANSLATION, NONE),
-	I(RESOLVED, BUILT, HANDOFF, QUEUE),
-	I(BUILT, RUNG, HANDOFF, QUEUE),
-	I(RUNG, SEEN, CROSSING, DB),
-	I(SEEN, STARTED, QUEUEING, NONE),
-	I(STARTED, FETCHED, HANDOFF, QUEUE),
-	I(FETCHED, TRANSLATED, TRANSLATION, KEYS),
-	I(TRANSLATED, READ, COMPLETION, SRC),
-	I(READ, WRITTEN, COMPLETION, DST),
-	I(WRITTEN, COMPLETED, COMPLETION, CQ),
-	I(COMPLETED, NOTICED, CROSSING, CQ),
-};
+/* The NIC's part, in all of them. */
+#define NIC_INTERVALS \
+	I(RUNG, SEEN, CROSSING, DB), \
+	I(SEEN, STARTED, QUEUEING, NONE), \
+	I(STARTED, FETCHED, HANDOFF, QUEUE), \
+	I(FETCHED, TRANSLATED, TRANSLATION, KEYS), \
+	I(TRANSLATED, READ, COMPLETION, SRC), \
+	I(READ, WRITTEN, COMPLETION, DST), \
+	I(WRITTEN, COMPLETED, COMPLETION, CQ)
+/* Whoever submits, */
+#define GPU_SUBMITS \
+	I(INTENT, RESERVED, ISSUE, NONE), \
+	I(RESERVED, RESOLVED, TRANSLATION, NONE), \
+	I(RESOLVED, BUILT, HANDOFF, QUEUE), \
+	I(BUILT, RUNG, HANDOFF, QUEUE)
+#define HOST_RINGS \
+	I(INTENT, RESERVED, ISSUE, NONE), \
+	I(RESERVED, RESOLVED, TRANSLATION, NONE), \
+	I(RESOLVED, BUILT, HANDOFF, QUEUE), \
+	I(BUILT, HANDED, HANDOFF, HAND), \
+	I(HANDED, TAKEN, CROSSING, HAND), \
+	I(TAKEN, RUNG, HANDOFF, QUEUE)
+#define PROXY_SUBMITS \
+	I(INTENT, RESERVED, ISSUE, NONE), \
+	I(RESERVED, HANDED, HANDOFF, HAND), \
+	I(HANDED, TAKEN, CROSSING, HAND), \
+	I(TAKEN, RESOLVED, TRANSLATION, NONE), \
+	I(RESOLVED, BUILT, HANDOFF, QUEUE), \
+	I(BUILT, RUNG, HANDOFF, QUEUE)
+/* and whoever looks at the CQ. */
+#define GPU_NOTICES I(COMPLETED, NOTICED, CROSSING, CQ)
+#define CPU_RELAYS \
+	I(COMPLETED, CAUGHT, CROSSING, CQ), \
+	I(CAUGHT, RELAYED, COMPLETION, RELAY), \
+	I(RELAYED, NOTICED, CROSSING, RELAY)
 
-int interval_table(enum submitter s, const struct interval **t)
+static const struct interval gpu_gpu[] = { GPU_SUBMITS, NIC_INTERVALS, GPU_NOTICES };
+static const struct interval gpu_cpu[] = { GPU_SUBMITS, NIC_INTERVALS, CPU_RELAYS };
+static const struct interval host_gpu[] = { HOST_RINGS, NIC_INTERVALS, GPU_NOTICES };
+static const struct interval host_cpu[] = { HOST_RINGS, NIC_INTERVALS, CPU_RELAYS };
+static const struct interval proxy_gpu[] = { PROXY_SUBMITS, NIC_INTERVALS, GPU_NOTICES };
+static const struct interval proxy_cpu[] = { PROXY_SUBMITS, NIC_INTERVALS, CPU_RELAYS };
+
+#define T(t) { t, sizeof(t) / sizeof((t)[0]) }
+static const struct { const struct interval *t; int n; } routes[SUBMITTERS][CONSUMERS] = {
+	[SUBMITTER_GPU] = { T(gpu_gpu), T(gpu_cpu) },
+	[SUBMITTER_HOST_DOORBELL] = { T(host_gpu), T(host_cpu) },
+	[SUBMITTER_PROXY] = { T(proxy_gpu), T(proxy_cpu) },
+};
+_Static_assert(sizeof(proxy_cpu) / sizeof(proxy_cpu[0]) <= INTERVALS_MAX, "the longest route");
+
+int interval_table(struct route r, const struct interval **t)
 {
-	switch (s) {
-	case SUBMITTER_GPU:
-		*t = path_gpu;
-		return sizeof(path_gpu) / sizeof(path_gpu[0]);
-	default: /* those with a helper come with the helper */
-		*t = NULL;
-		return 0;
-	}
+	*t = routes[r.submitter][r.consumer].t;
+	return routes[r.submitter][r.consumer].n;
 }
 
-int interval_is_hop(const struct interval *i)
+int route_helped(struct route r)
 {
-	return mark_table[i->from].agent != mark_table[i->to].agent;
+	return r.submitter != SUBMITTER_GPU || r.consumer == CONSUMER_CPU;
+}
+
+enum consumer route_consumer(enum submitter s)
+{
+	return s == SUBMITTER_PROXY ? CONSUMER_CPU : CONSUMER_GPU;
+}
+
+enum agent mark_agent(struct route r, enum mark m)
+{
+	if (m == MARK_RUNG && r.submitter != SUBMITTER_GPU)
+		return AGENT_HELPER;
+	if ((m == MARK_RESOLVED || m == MARK_BUILT) && r.submitter == SUBMITTER_PROXY)
+		return AGENT_HELPER;
+	return mark_table[m].agent;
+}
+
+enum mark route_submitted(struct route r)
+{
+	return r.submitter == SUBMITTER_GPU ? MARK_RUNG : MARK_HANDED;
+}
+
+int interval_is_hop(struct route r, const struct interval *i)
+{
+	return mark_agent(r, i->from) != mark_agent(r, i->to);
+}
+
+int route_has(struct route r, enum mark m)
+{
+	const struct interval *t;
+	int n = interval_table(r, &t);
+
+	for (int i = 0; i < n; i++)
+		if (t[i].from == m || t[i].to == m)
+			return 1;
+	return 0;
 }

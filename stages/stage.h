@@ -21,16 +21,52 @@ struct mark_desc { const char *name; enum agent agent; const char *moment; };
 extern const struct mark_desc mark_table[MARKS];
 int mark_find(const char *name); /* -1 */
 
-/* What an interval touches: where its link comes from. */
-enum object { OBJ_NONE, OBJ_QUEUE, OBJ_DB, OBJ_CQ, OBJ_SRC, OBJ_DST, OBJ_KEYS, OBJECTS };
+/* What an interval touches: where its link comes from. The last two are a helper's: what is
+ * handed to it, and what it passes on. */
+enum object { OBJ_NONE, OBJ_QUEUE, OBJ_DB, OBJ_CQ, OBJ_SRC, OBJ_DST, OBJ_KEYS, OBJ_HAND, OBJ_RELAY, OBJECTS };
+enum { OBJECTS_PLACED = OBJ_KEYS + 1 }; /* those that every path has */
 
-enum submitter { SUBMITTER_GPU, SUBMITTER_HOST_DOORBELL, SUBMITTER_PROXY, SUBMITTER_CPU, SUBMITTERS };
+/* X(NAME, word, who does what) */
+#define FS_SUBMITTERS(X) \
+	X(GPU, "gpu", "the issuer builds and rings") \
+	X(HOST_DOORBELL, "host-doorbell", "the issuer builds the WQE, a CPU thread rings") \
+	X(PROXY, "proxy", "the issuer posts a descriptor of 16 B, a CPU thread builds and rings")
+enum submitter {
+#define X(NAME, word, help) SUBMITTER_##NAME,
+	FS_SUBMITTERS(X)
+#undef X
+	SUBMITTERS
+};
+/* X(NAME, word, who looks at the CQ) */
+#define FS_CONSUMERS(X) \
+	X(GPU, "gpu", "the issuer") \
+	X(CPU, "cpu", "a CPU thread, which passes completions on to the issuer")
+enum consumer {
+#define X(NAME, word, help) CONSUMER_##NAME,
+	FS_CONSUMERS(X)
+#undef X
+	CONSUMERS
+};
 
+/* Who posts and who looks for completions: the path that a message takes. */
+struct route { enum submitter submitter; enum consumer consumer; };
+/* Does a CPU thread take part that is neither issuer nor NIC? */
+int route_helped(struct route r);
+/* Who looks at the CQ where nobody says: a proxy's issuer knows of none. */
+enum consumer route_consumer(enum submitter s);
+/* Whose a mark is: of some it depends on the submitter. */
+enum agent mark_agent(struct route r, enum mark m);
+/* By when the issuer is done with submitting. */
+enum mark route_submitted(struct route r);
+
+enum { INTERVALS_MAX = 16 };
 struct interval { enum mark from, to; enum stage stage; enum object object; };
-/* The intervals of a submitter in the order of the path; returns how many.
+/* The intervals of a route in the order of the path, at most INTERVALS_MAX; returns how many.
  * Neighbouring ones share a mark, the first starts at intent, the last ends at
  * noticed. An interval whose marks belong to different agents is a hop. */
-int interval_table(enum submitter s, const struct interval **t);
-int interval_is_hop(const struct interval *i);
+int interval_table(struct route r, const struct interval **t);
+int interval_is_hop(struct route r, const struct interval *i);
+/* Does a mark stand in it? */
+int route_has(struct route r, enum mark m);
 
 #endif

@@ -139,7 +139,8 @@ static double plant_ns(const struct point *pt, const char *var, int mark)
 static int path_run(const struct point *pt, struct rows *rs)
 {
 	const struct interval *t;
-	int n = interval_table(SUBMITTER_GPU, &t), planted = !fs_is(pt, "plant", "none");
+	struct route r = { SUBMITTER_GPU, CONSUMER_GPU };
+	int n = interval_table(r, &t), planted = !fs_is(pt, "plant", "none");
 	double crossing = 0, total = 0;
 
 	put_stages(pt, rs);
@@ -148,7 +149,7 @@ static int path_run(const struct point *pt, struct rows *rs)
 		char name[64];
 
 		total += ns;
-		if (interval_is_hop(&t[i])) {
+		if (interval_is_hop(r, &t[i])) {
 			crossing += ns;
 			continue;
 		}

@@ -329,10 +329,10 @@ static void rate_flags(const struct rate_conf *c, const struct rate_got *g, stru
 
 static void found(const struct rate_conf *c, const struct rate_got *g, struct rows *out)
 {
-	static const char *const objects[OBJECTS] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
+	static const char *const objects[OBJECTS_PLACED] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
 	char name[32];
 
-	for (int i = OBJ_QUEUE; i < OBJECTS; i++)
+	for (int i = OBJ_QUEUE; i < OBJECTS_PLACED; i++)
 		rows_found(out, objects[i], "%s", place_name(c->path.place[i], name, sizeof(name)));
 	rows_found(out, "agents", "%u", c->agents);
 	rows_found(out, "queues", "%u", c->queues);

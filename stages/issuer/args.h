@@ -7,6 +7,7 @@
 #define FS_ISSUE_ARGS_H
 
 #include "stages/queue/coop.h"
+#include "stages/queue/hand.h"
 #include "stages/queue/pace.h"
 #include "stages/queue/queue.h"
 
@@ -41,6 +42,10 @@ struct issue_args {
 	uint64_t *marks;              /* [messages][ISSUER_SLOTS] */
 	struct clock_pair *pairs;     /* [1 + blocks], the first before the first measured block */
 	struct issue_out *out;
+	/* of one that hands over (hand.h): */
+	uint8_t *hand;                /* the ring of descriptors, 1 << q.log_n */
+	uint64_t *tail;               /* MODE_BASELINE: who shares the ring takes slots here; in its own memory */
+	const uint64_t *progress;     /* and how far the proxy is; in the host's */
 };
 
 enum issue_status { ISSUE_OK = 1 /* 0: it has not ended */, ISSUE_TIMEOUT, ISSUE_CQE_ERROR, ISSUE_ODD_CQE };
@@ -77,6 +82,7 @@ struct posting {
 	uint32_t polls;               /* of the completion that is waited for */
 	uint8_t consumed, record, fill, check;
 	uint8_t again;                /* the next message tries again */
+	uint8_t held;                 /* and has its slot already */
 };
 
 /* Why the loop has come back. */

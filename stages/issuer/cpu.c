@@ -97,8 +97,22 @@ static lead_fn *const flexible_flames[POST_KINDS] = {
 #undef X
 };
 
+#define X(m, k) \
+	static void hand_##m##_##k##_0(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, BARE); } \
+	static void hand_##m##_##k##_1(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, ALL); } \
+	static void hand_##m##_##k##_2(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, FLEX); }
+FS_HANDS(X)
+#undef X
+static lead_fn *const hands[MODES][POST_KINDS][INSTRS] = {
+#define X(m, k) [MODE_##m][POST_##k] = { hand_##m##_##k##_0, hand_##m##_##k##_1, hand_##m##_##k##_2 },
+	FS_HANDS(X)
+#undef X
+};
+
 static lead_fn *lead_of(struct issue_choice c)
 {
+	if (mode_hands(c.mode))
+		return hands[c.mode][c.kind][c.instr];
 	if (c.instr == FLEX && doorbell_is_flame(c.mode))
 		return flexible_flames[c.kind];
 	if (c.instr == FLEX)

@@ -143,8 +143,22 @@ static const void *const flexible_others[] = {
 #undef X
 };
 
+/* To a proxy: the form is a literal in the flexible code too. */
+static const void *const hands[MODES - DOORBELL_MODES][4][INSTRS] = {
+#define X(m, k) \
+	{ (const void *)issue_kernel<ORD_NONE, MODE_##m, POST_##k, BARE, CQ_RING>, \
+	  (const void *)issue_kernel<ORD_NONE, MODE_##m, POST_##k, ALL, CQ_RING>, \
+	  (const void *)issue_kernel<ORD_NONE, MODE_##m, POST_##k, FLEX, CQ_RING> },
+	{ FS_HANDS_KIND(X, TUNED) }, { FS_HANDS_KIND(X, BASELINE) },
+#undef X
+};
+static_assert(POST_READ == 2 && POST_NOP == 3 && (int)MODE_TUNED == (int)DOORBELL_MODES && MODE_BASELINE == MODE_TUNED + 1,
+	      "hands stand in the order of the enumerations");
+
 static const void *kernel_of(struct issue_choice c)
 {
+	if (mode_hands(c.mode))
+		return hands[c.mode - DOORBELL_MODES][c.kind][c.instr];
 	if (doorbell_is_flame(c.mode)) {
 		int flame = c.mode - WORD_DOORBELLS;
 

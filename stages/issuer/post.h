@@ -41,6 +41,10 @@ HD int flame_built(int ord, int kind)
 	return ord != ORD_GPU_RELEASE && ord != ORD_SYS_RELEASE && (kind == POST_INLINE || kind == POST_WRITE);
 }
 
+/* Of those that hand over to a proxy: X(mode, kind). They order nothing for the NIC. */
+#define FS_HANDS_KIND(X, m) X(m, INLINE) X(m, WRITE) X(m, READ) X(m, NOP)
+#define FS_HANDS(X) FS_HANDS_KIND(X, TUNED) FS_HANDS_KIND(X, BASELINE)
+
 /* Of those with CQ_OTHER: X(ordering, kind). */
 #define FS_OTHER_CQ_KIND(X, o) X(o, INLINE) X(o, WRITE)
 HD int other_cq_built(int mode, int kind)
@@ -339,7 +343,7 @@ HD void issuer_begin(struct issuer *s, const struct issue_args *a, struct issue_
 	h->dither_ticks = 0;
 	h->polls = 0;
 	h->intent = 0;
-	h->again = 0;
+	h->again = h->held = 0;
 	h->consumed = a->consumed != 0;
 	h->record = a->record != 0;
 	h->fill = a->fill != 0;

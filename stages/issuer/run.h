@@ -176,6 +176,54 @@ HD int issuer_post_one(const struct issuer *s, struct posting *h, const struct a
 	return 1;
 }
 
+/* A slot in the proxy's ring. With MODE_BASELINE it is taken by an atomic and the proxy's progress is
+ * looked up each time; *dep depends on both. */
+HD int hand_reserve(const struct issuer *s, struct posting *h, uint32_t *dep, const int mode)
+{
+	uint64_t m, ahead;
+
+	if (mode == MODE_TUNED)
+		return queue_reserve(&h->q, &h->qs, 1);
+	m = h->held ? h->qs.pi : atom_add64(s->a->tail, 1, SCOPE_GPU);
+	ahead = m - ld64(s->a->progress);
+	*dep = (uint32_t)ahead;
+	h->held = ahead >= 1u << h->q.log_n;
+	if (UNLIKELY(h->held))
+		return 0;
+	h->qs.pi = m + 1;
+	return 1;
+}
+
+/* Hands one message to a proxy; as issuer_post_one, which it stands in for. */
+HD int issuer_hand_one(const struct issuer *s, struct posting *h, const int mode, const int kind, const int instr)
+{
+	uint64_t m = h->qs.pi, lap = hand_lap(m, h->q.log_n), w0, w1, handed;
+	uint8_t *slot = s->a->hand + ((uint32_t)m & ((1u << h->q.log_n) - 1)) * HAND_SLOT;
+	struct early t = { 0, 0, 0, 0 };
+	uint32_t dep = 0;
+
+	issuer_intent(s, h, m, &t, instr);
+	if (UNLIKELY(!hand_reserve(s, h, &dep, mode)))
+		return 0;
+	if (mode == MODE_TUNED) {
+		plant(&h->k, MARK_RESERVED, instr);
+		sink_stamp(&h->k, MARK_RESERVED, &t.reserved, instr);
+	} else {
+		plant_after(&h->k, MARK_RESERVED, dep, instr);
+		sink_stamp_after(&h->k, MARK_RESERVED, dep, &t.reserved, instr);
+	}
+	w0 = hand_word0(lap, kind, h->len, ((uint32_t)m & h->slot_mask) << h->stride_shift);
+	w1 = hand_word1(lap, instr == FLEX && m == h->fault_at && s->a->fault == WF_OVERRUN ? m + (1u << h->q.log_n) : m);
+	plant(&h->k, MARK_RUNG, instr);
+	hand_post(slot, w0, w1, mode);
+	handed = instr == BARE || instr == MUTE ? 0 : ticks(h->k.gettime);
+	if (instr != MUTE)
+		issuer_put(h, h->k.at, &t, instr);
+	if (instr == ALL || (instr == FLEX && h->k.mask >> MARK_RUNG & 1))
+		sink_put(h->k.at, IS_RUNG, handed);
+	return 1;
+}
+
 /* Posts n messages and rings once; their marks are put away one by one. */
 HD int issuer_post_many(const struct issuer *s, struct posting *h, uint32_t n, const struct asking *ask,
 			const uint32_t most, const int ord, const int mode, const int kind, const int instr)
@@ -301,7 +349,8 @@ HD uint32_t issuer_stream(const struct issuer *s, struct posting *h, const int m
 		uint64_t left = h->end - post_message(h->qs.pi, kind);
 		uint32_t n = many && left < h->batch ? (uint32_t)left : h->batch;
 
-		if (UNLIKELY(!(many ? issuer_post_many(s, h, n, 0, most, ord, mode, kind, MUTE) :
+		if (UNLIKELY(!(mode_hands(mode) ? issuer_hand_one(s, h, mode, kind, MUTE) :
+			       many ? issuer_post_many(s, h, n, 0, most, ord, mode, kind, MUTE) :
 				      issuer_post_one(s, h, 0, hand, most, ord, mode, kind, MUTE))))
 			return IW_FULL;
 	} while (LIKELY(post_message(h->qs.pi, kind) != h->end));
@@ -340,7 +389,8 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 				wait_ticks(h->gap_ticks / 4 + random_below(&h->rnd, h->gap_ticks), h->k.gettime);
 				issuer_freshen(s, m);
 			}
-			if (UNLIKELY(!(many ? issuer_post_many(s, h, n, ask, WQE_INLINE_MAX, ord, mode, kind, instr) :
+			if (UNLIKELY(!(mode_hands(mode) ? issuer_hand_one(s, h, mode, kind, instr) :
+				       many ? issuer_post_many(s, h, n, ask, WQE_INLINE_MAX, ord, mode, kind, instr) :
 					      issuer_post_one(s, h, ask, hand, WQE_INLINE_MAX, ord, mode, kind, instr))))
 				return IW_FULL;
 			if (h->consumed)
@@ -389,7 +439,7 @@ HD uint32_t issuer_looped(const struct issuer *s, struct posting *h, const int m
 HD uint32_t issuer_run(struct issuer *s, const int ord, const int mode, const int kind, const int cq, const int instr)
 {
 	struct posting h = s->h;
-	int many = !doorbell_is_flame(mode) && h.batch > 1; /* a line carries one WQE */
+	int many = mode < WORD_DOORBELLS && h.batch > 1; /* a line carries one WQE, a descriptor speaks of one */
 	uint32_t why;
 
 	if (cq == CQ_RING && instr == BARE && !h.record && !h.consumed)

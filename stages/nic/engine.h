@@ -133,6 +133,7 @@ HD void engine_end(const struct engine *e, struct engine_state *s, uint32_t synd
 		s->t.completed = ticks(s->k.gettime);
 		engine_put(s, engine_message(s), &s->t, instr);
 	}
+	engine_raise(e, engine_message(s));
 	s->pi += blocks;
 	s->skip += blocks - 1;
 	s->due -= blocks;
@@ -247,6 +248,7 @@ HD uint32_t engine_run(const struct engine *ep, struct engine_state *sp, const i
 			lookups++;
 			hits += look & 1;
 		}
+		engine_raise(&e, engine_message(&s));
 		s.pi += blocks;
 		s.skip += blocks - 1;
 		s.due -= blocks;

@@ -15,7 +15,7 @@ enum {
 
 /* What the engine does wrong on purpose; the FLEX code's only. */
 enum engine_fault {
-	EF_NONE, EF_DEAD, EF_LOST_DOORBELL, EF_STALE_RECORD, EF_ERROR_CQE, EF_LOST_CQE, EF_SLOW
+	EF_NONE, EF_DEAD, EF_LOST_DOORBELL, EF_STALE_RECORD, EF_ERROR_CQE, EF_LOST_CQE, EF_SLOW, EF_LOST_EVENT
 };
 
 struct engine {
@@ -42,6 +42,8 @@ struct engine {
 	uint64_t *marks;         /* [flush_keep][NIC_SLOTS], message m at m % flush_keep */
 	struct clock_pair *pairs; /* one a block, block b at b % (flush_keep / block) */
 	const struct sink_conf *sink;
+	uint64_t *armed;         /* of an engine on a CPU: not 0 there: the next CQE raises the event; NULL: nobody sleeps */
+	int event;               /* an eventfd */
 };
 
 /* What the messages of a pass usually are, so that the fast loop does them straight

@@ -20,6 +20,7 @@ struct nic_pass {
 	int instr;            /* BARE, ALL or FLEX */
 	int gpu;              /* device that a kernel runs on */
 	int cpu;              /* CPU that a thread runs on */
+	int crowded;          /* others that it waits for run there too */
 	double start_s, stop_s; /* patience for becoming ready, for stopping */
 };
 

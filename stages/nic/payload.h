@@ -115,6 +115,11 @@ HD void engine_inline_two(const struct work *k, const uint64_t second[WQE_WORDS]
 		st32((void *)(d + (k->len & ~7u)), (uint32_t)last);
 }
 
+#ifndef __CUDA_ARCH__
+/* Raises an eventfd (soft.c). */
+void soft_event(int fd);
+#endif
+
 /* The CQE's body, its order, and its last word. `bytes` is what was moved. */
 HD void engine_cqe(const struct engine *e, struct engine_state *s, uint64_t m, uint64_t w0,
 		   uint32_t bytes, uint32_t syndrome, const int instr)
@@ -131,6 +136,19 @@ HD void engine_cqe(const struct engine *e, struct engine_state *s, uint64_t m, u
 	st64_published(p + 56, cqe_word7(ctrl_opcode(w0), e->qpn, m,
 					 syndrome ? CQE_REQ_ERR : CQE_REQ, owner));
 	s->cqes++;
+}
+
+/* Behind a CQE and its mark: wakes a consumer that has armed the CQ and sleeps. A CPU's alone. */
+HD void engine_raise(const struct engine *e, uint64_t m)
+{
+#ifndef __CUDA_ARCH__
+	if (UNLIKELY(e->armed != 0) && __atomic_exchange_n(e->armed, 0, __ATOMIC_ACQ_REL) &&
+	    !(e->fault == EF_LOST_EVENT && m >= e->fault_at))
+		soft_event(e->event);
+#else
+	(void)e;
+	(void)m;
+#endif
 }
 
 /* The usual inline payload: one page, whole words. `second`: its second block; NULL, a

@@ -53,7 +53,7 @@ enum doorbell_mode {
 };
 /* The first ones store 8 bytes; the others a whole WQE. */
 enum { WORD_DOORBELLS = DBM_BLUEFLAME };
-HD int doorbell_is_flame(const int mode) { return mode >= WORD_DOORBELLS; }
+HD int doorbell_is_flame(const int mode) { return mode >= WORD_DOORBELLS && mode < DOORBELL_MODES; }
 /* One of the first ones, known at run time alone: no code of the others is made for it. */
 HD int word_doorbell(int mode) { return (int)((uint32_t)mode % WORD_DOORBELLS); }
 
@@ -193,7 +193,8 @@ HD struct resolved resolve(const struct resolver *r, uint32_t off, const int kin
 }
 
 /* Which field of a WQE is spoiled on purpose. */
-enum wqe_fault { WF_NONE, WF_OPCODE, WF_DS, WF_KEY, WF_LKEY, WF_LENGTH, WF_QPN, WF_INDEX };
+enum wqe_fault { WF_NONE, WF_OPCODE, WF_DS, WF_KEY, WF_LKEY, WF_LENGTH, WF_QPN, WF_INDEX,
+	WF_OVERRUN /* of a descriptor: it is a later lap's */ };
 
 /* Builds the first block of the WQE of message `m`, which has this index, in registers. */
 HD void wqe_build_at(const struct queue *q, uint64_t w[WQE_WORDS], uint64_t index, uint64_t m,
