@@ -20,6 +20,7 @@
  * Unequal variances, Welch, Biometrika 34 (1947). Student's quantile,
  * Abramowitz & Stegun 26.7.1 and 26.7.5; incomplete beta function, DLMF
  * 8.17.22; continued fraction, Thompson & Barnett, J. Comput. Phys. 64 (1986).
+ * Intervals of shares, Clopper & Pearson, Biometrika 26 (1934).
  */
 #include "harness/stats.h"
 
@@ -31,6 +32,8 @@
 #include <string.h>
 
 #define MIN_BATCHES 5
+/* It takes some multiple of the root of a and b: shares of 1e7 have them that large. */
+#define BETA_TERMS 50000
 /* Beyond this the expansion in 1/df is good to 1e-9 and the fraction slow. */
 #define STUDENT_EXPANSION_DF 100.0
 /* Normal quantile at 0.975. */
@@ -54,7 +57,7 @@ void summary_one(struct summary *s, double x)
 	s->mean = s->min = s->p50 = s->max = x;
 }
 
-/* ---- Student's quantile ---- */
+/* ---- the incomplete beta function: Student's quantile, shares ---- */
 
 /*
  * The continued fraction of the incomplete beta function, by the modified
@@ -66,7 +69,7 @@ static double beta_fraction(double x, double a, double b)
 	const double tiny = 1e-300;
 	double c = 1.0, d = 0.0, f = 1.0;
 
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < BETA_TERMS; i++) {
 		int m = i / 2;
 		double num, step;
 
@@ -92,11 +95,9 @@ static double beta_fraction(double x, double a, double b)
 	return f - 1.0;
 }
 
-/* P(|T| > t): the incomplete beta function at df/(df + t^2) with df/2, 1/2. */
-static double student_tail(double t, double df)
+/* The regularised incomplete beta function at x with a and b; y is 1 - x. */
+static double beta_share(double x, double y, double a, double b)
 {
-	double a = df / 2, b = 0.5;
-	double x = df / (df + t * t), y = t * t / (df + t * t);
 	double front;
 
 	if (x <= 0)
@@ -107,6 +108,12 @@ static double student_tail(double t, double df)
 	if (x < (a + 1) / (a + b + 2))
 		return front * beta_fraction(x, a, b) / a;
 	return 1 - front * beta_fraction(y, b, a) / b;
+}
+
+/* P(|T| > t): the incomplete beta function at df/(df + t^2) with df/2, 1/2. */
+static double student_tail(double t, double df)
+{
+	return beta_share(df / (df + t * t), t * t / (df + t * t), df / 2, 0.5);
 }
 
 double student95(double df)
@@ -137,6 +144,34 @@ double student95(double df)
 			hi = mid;
 	}
 	return hi;
+}
+
+/* The share at which X, binomial, is `most` or less with a probability of `tail`. */
+static double share_at(double most, double n, double tail)
+{
+	double lo = 0, hi = 1;
+
+	for (int i = 0; i < 100; i++) {
+		double p = (lo + hi) / 2;
+
+		/* P(X <= most) = 1 - I_p(most + 1, n - most), and falls with p */
+		if (beta_share(1 - p, p, n - most, most + 1) > tail)
+			lo = p;
+		else
+			hi = p;
+	}
+	return hi;
+}
+
+void summary_share(struct summary *s, uint64_t k, uint64_t n)
+{
+	summary_none(s);
+	if (!n)
+		return;
+	s->n = n;
+	s->mean = (double)k / (double)n;
+	s->ci_lo = k ? share_at((double)k - 1, (double)n, 0.975) : 0;
+	s->ci_hi = k < n ? share_at((double)k, (double)n, 0.025) : 1;
 }
 
 /* ---- mean, spread, interval ---- */

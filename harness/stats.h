@@ -29,6 +29,10 @@ void summary_one(struct summary *s, double x);  /* n = 1; mean, min, p50, max = 
  */
 int summary_of(const double *x, size_t n, size_t batch, struct summary *s);
 
+/* k of n, as a share: mean k/n, and its exact (Clopper-Pearson) 95 % interval, two-sided;
+ * of none it reaches to about 3.7/n. No more than that; n = 0: nothing. */
+void summary_share(struct summary *s, uint64_t k, uint64_t n);
+
 /* Type-7 quantile of sorted samples, q in 0..1, n >= 1. */
 double quantile_sorted(const double *x, size_t n, double q);
 /* Two-sided Student quantile: P(|T| <= t) = 0.95 with df degrees of freedom. */

@@ -7,6 +7,7 @@
 #include "harness/err.h"
 #include "harness/machine.h"
 #include "stages/completion/quiet.h"
+#include "stages/completion/visible.h"
 #include "stages/crossing/atomic.h"
 #include "stages/crossing/bandwidth.h"
 #include "stages/crossing/load.h"
@@ -104,6 +105,23 @@ int quiet_gpu_load(int ord, int device) { (void)ord; (void)device; return absent
 int quiet_gpu_run(const struct quiet_args *a, int ord, unsigned beside, int device, double patience_s)
 {
 	(void)a; (void)ord; (void)beside; (void)device; (void)patience_s;
+	return absent();
+}
+
+int visible_gpu_write(const struct visible_args *a, int fence, int warp, int device, double patience_s)
+{
+	(void)a; (void)fence; (void)warp; (void)device; (void)patience_s;
+	return absent();
+}
+int visible_gpu_stop(int device, double patience_s) { (void)device; (void)patience_s; return absent(); }
+int visible_gpu_load(int acquire, int loaded, int form, int device)
+{
+	(void)acquire; (void)loaded; (void)form; (void)device;
+	return absent();
+}
+int visible_gpu_read(const struct visible_args *a, int acquire, int loaded, int form, int device, double patience_s)
+{
+	(void)a; (void)acquire; (void)loaded; (void)form; (void)device; (void)patience_s;
 	return absent();
 }
 

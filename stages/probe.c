@@ -18,6 +18,7 @@
 	X(launch) \
 	X(rate) \
 	X(quiet) \
+	X(visible) \
 	X(tlb) \
 	X(register)
 

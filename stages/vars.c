@@ -6,6 +6,7 @@
  */
 #include "harness/var.h"
 #include "stages/completion/quiet.h"
+#include "stages/completion/visible.h"
 #include "stages/issue/fence.h"
 #include "stages/issue/launch.h"
 #include "stages/traffic/traffic.h"
@@ -66,7 +67,7 @@ const struct var fs_vars[] = {
 	{ .name = "signal", .unit = "", NUMBERS(1, 1024), .def = "1",
 	  .help = "of so many messages the last asks for a completion; in path above 1 for a rate without marks" },
 	{ .name = "sharing", .unit = "", .words = JOIN("" FS_SHARINGS(WORD3)), NO_NUMBERS, .def = "exclusive",
-	  .help = "who works on a queue: one thread; a warp's lanes together; threads of a block or of the whole GPU, handing off in turn; or those with a lock" },
+	  .help = "who works on a queue, or writes the payload of visible: one thread; a warp's lanes together; threads of a block or of the whole GPU, handing off in turn; or those with a lock" },
 	{ .name = "threads", .unit = "", .words = "auto", NUMBERS(1, 1024), .def = "auto",
 	  .help = "threads of a block; on a CPU threads and blocks are multiplied; auto: 1, or a warp where it works together; 512 for a bandwidth by SMs" },
 	{ .name = "blocks", .unit = "", .words = "auto", NUMBERS(1, 1024), .def = "auto",
@@ -92,7 +93,7 @@ const struct var fs_vars[] = {
 	{ .name = "src_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
 	  .help = "where a payload is read from; auto: with the issuer for a write, with the NIC for a read; of a bandwidth: with the mover" },
 	{ .name = "dst_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
-	  .help = "where a payload is written to; auto: with the NIC for a write, with the issuer for a read; of a bandwidth: with the mover" },
+	  .help = "where a payload is written to; auto: with the NIC for a write, with the issuer for a read; of a bandwidth: with the mover; of visible: with the reader" },
 	{ .name = "mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
 	  .help = "where the memory lives that a probe touches; auto: the issuer's own (store: the observer's)" },
 	{ .name = "numa", .unit = "", .words = "auto", NUMBERS(0, 1023), .def = "auto",
@@ -100,7 +101,7 @@ const struct var fs_vars[] = {
 	{ .name = "set", .unit = "B", .words = "auto", NUMBERS(4096, 1ll << 42), .def = "auto",
 	  .help = "bytes of the working set; auto: 32 MiB for load; for tlb most of what is free on a GPU, 1 GiB of host memory" },
 	{ .name = "stride", .unit = "B", NUMBERS(8, 1 << 30), .def = "128", .pow2 = 1,
-	  .help = "from one line of the working set to the next" },
+	  .help = "from one line of the working set to the next; of visible: from one word of the payload to the next" },
 	{ .name = "host_page", .unit = "", .words = "auto|4k|2m", NO_NUMBERS, .def = "auto",
 	  .help = "pages of host memory that a probe touches: small ones, kept small, or huge ones; auto: 4k" },
 	{ .name = "mechanism", .unit = "", .words = JOIN("" FS_MECHANISMS(MECH2)), NO_NUMBERS, .def = "populate",
@@ -142,13 +143,19 @@ const struct var fs_vars[] = {
 	{ .name = "lines", .unit = "", NUMBERS(1, 64), .def = "1",
 	  .help = "lines of memory that the doorbell and the NIC's tables take in turn, with a share of the messages each: how far a line is from its users depends on where it happens to lie; of quiet: queues, and workers of the NIC" },
 	{ .name = "fence", .unit = "", .words = JOIN("" FS_FENCES(WORD3)), NO_NUMBERS, .def = "none",
-	  .help = "what stands before the store of probe fence; sfence, mfence and lock are a CPU's, store-release-sys and none both sides', the others a GPU's" },
+	  .help = "what stands before the store of probe fence, and before the flag of probe visible; sfence, mfence and lock are a CPU's, store-release-sys and none both sides', the others a GPU's" },
+	{ .name = "acquire", .unit = "", .words = JOIN("" FS_ACQUIRES(WORD3)), NO_NUMBERS, .def = "fence-sys",
+	  .help = "how the reader of probe visible polls the flag, and what stands before its loads of the payload: relaxed looks with nothing or an acquire fence behind, or looks that acquire" },
+	{ .name = "payload_load", .unit = "", .words = PAYLOAD_LOAD_WORDS, NO_NUMBERS, .def = "relaxed",
+	  .help = "how the reader of probe visible loads the payload: relaxed, of system scope, past a GPU's L1; or by a GPU's plain loads, which may find an old line there" },
+	{ .name = "early", .unit = "", .words = EARLY_WORDS, NO_NUMBERS, .def = "none",
+	  .help = "control of probe visible: the writer stores the flag before the payload, or the reader reads the payload before the flag" },
 	{ .name = "outstanding", .unit = "", NUMBERS(0, 64), .def = "4",
 	  .help = "stores of 16 B under way when a fence begins; a WQE has up to four" },
 	{ .name = "start", .unit = "", .words = JOIN("" FS_STARTS(WORD3)), NO_NUMBERS, .def = "flag",
 	  .help = "what starts what sends: a launch into a stream, of a graph, a flag that something resident polls, or a futex that a thread sleeps in" },
 	{ .name = "flag_mem", .unit = "", .words = PLACE_WORDS, NO_NUMBERS, .def = "auto",
-	  .help = "where the flag of start=flag lives; auto: on the host; gpu: the CPU has it copied there" },
+	  .help = "where the flag of start=flag lives, auto: on the host, gpu: the CPU has it copied there; or that of visible, auto: with the reader" },
 	{ .name = "messages", .unit = "", .words = "auto", NUMBERS(1, 100000000), .def = "auto",
 	  .help = "measured messages, loads, stores or atomics, or samples of a bandwidth; auto: 10,000 (100,000 for a rate), fewer above 64 KiB; 102,400 loads, stores and atomics, 20 samples" },
 	{ .name = "warmup", .unit = "", .words = "auto", NUMBERS(0, 1000000), .def = "auto",

@@ -251,6 +251,53 @@ static void slope_survives_large_values(void **state)
 	assert_int_equal(fit_slope(x, y, 2, &slope, &err), -EINVAL);
 }
 
+/* P(X <= k) of n with p, term by term: another way than the one under test. */
+static double binomial_mass(uint64_t k, uint64_t n, double p)
+{
+	double sum = 0;
+
+	for (uint64_t i = 0; i <= k; i++)
+		sum += exp(lgamma((double)n + 1) - lgamma((double)i + 1) - lgamma((double)(n - i) + 1) + (double)i * log(p) +
+			   (double)(n - i) * log1p(-p));
+	return sum;
+}
+
+static void shares_are_exact(void **state)
+{
+	static const uint64_t points[][2] = {
+		{ 0, 1 }, { 0, 10 }, { 1, 10 }, { 5, 10 }, { 10, 10 }, { 50, 1000 }, { 0, 1000000 }, { 3, 1000000 }, { 1000, 1000000 },
+		{ 500000, 1000000 }, { 5000000, 10000000 }, { 1, 1 },
+	};
+	struct summary s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		uint64_t k = points[i][0], n = points[i][1];
+
+		summary_share(&s, k, n);
+		assert_int_equal(s.n, n);
+		assert_true(s.mean == (double)k / (double)n && s.ci_lo <= s.mean && s.mean <= s.ci_hi);
+		if (k < n)
+			assert_true(near(binomial_mass(k, n, s.ci_hi), 0.025, 1e-4));
+		else
+			assert_true(s.ci_hi == 1);
+		if (k)
+			assert_true(near(1 - binomial_mass(k - 1, n, s.ci_lo), 0.025, 1e-4));
+		else
+			assert_true(s.ci_lo == 0);
+	}
+	/* the books' example, and none seen: more than the one-sided rule of three says */
+	summary_share(&s, 1, 10);
+	assert_true(near(s.ci_lo, 0.002529, 1e-3) && near(s.ci_hi, 0.445016, 1e-5));
+	summary_share(&s, 0, 100000);
+	assert_true(s.ci_hi * 1e5 > 3 && near(s.ci_hi * 1e5, 3.6888, 1e-4));
+	/* control: one more seen is another interval */
+	summary_share(&s, 51, 1000);
+	assert_false(near(binomial_mass(50, 1000, s.ci_hi), 0.025, 1e-2));
+	summary_share(&s, 0, 0);
+	assert_true(isnan(s.mean) && isnan(s.ci_hi));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +307,7 @@ int main(void)
 		cmocka_unit_test(interval_covers),
 		cmocka_unit_test(difference_covers),
 		cmocka_unit_test(slope_survives_large_values),
+		cmocka_unit_test(shares_are_exact),
 	};
 
 	fs_log_quiet(1);

@@ -8,6 +8,7 @@
  */
 #include "tests/points.h"
 
+#include "stages/completion/visible.h"
 #include "stages/nic/nic.h"
 #include "stages/suite.h"
 #include "stages/translation/register.h"
@@ -64,6 +65,11 @@ static const char *const submitters[SUBMITTERS] = {
 static const char *const consumers[] = { "auto", [1 + CONSUMER_GPU] = "gpu", [1 + CONSUMER_CPU] = "cpu" };
 static const char *const notifies[NOTIFIES] = { [NOTIFY_POLL] = "poll", [NOTIFY_INTERRUPT] = "interrupt" };
 static const char *const forms[PROXY_FORMS] = { [PROXY_TUNED] = "tuned", [PROXY_BASELINE] = "baseline" };
+static const char *const acquires[] = {
+	[ACQUIRE_NONE] = "none", [ACQUIRE_FENCE_GPU] = "fence-gpu", [ACQUIRE_FENCE_SYS] = "fence-sys", [ACQUIRE_LOAD] = "load",
+};
+static const char *const payload_loads[] = { [LOADED_RELAXED] = "relaxed", [LOADED_PLAIN] = "plain" };
+static const char *const earlies[] = { [EARLY_NONE] = "none", [EARLY_WRITER] = "writer", [EARLY_READER] = "reader" };
 static const char *const cqs[] = { "ring", "collapsed" };
 static const char *mark_names[MARKS];
 
@@ -77,6 +83,8 @@ static const struct words all_words[] = {
 	{ "cq", 0, 2, cqs }, { "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
 	{ "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, 2, ways },
 	{ "atomic_scope", 0, SCOPE_WORDS_N, scopes }, { "store_fence", 0, AFTERS, fences },
+	{ "acquire", 0, ACQUIRES, acquires }, { "early", 0, 3, earlies },
+	{ "payload_load", 0, PAYLOAD_LOADS, payload_loads },
 	{ "plant", 1, MARKS, mark_names }, { "untold", 1, MARKS, mark_names },
 };
 

@@ -53,6 +53,8 @@ METRIC_SAYS = {
     'floor': 'bare loop', 'fence': 'one fence and a store', 'polls': 'looks at a completion', 'responder': "the responder's own time",
     'to_rung': 'from the decision to the first doorbell', 'to_first': 'from the decision to the first instruction',
     'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'clock_error': 'what is not known of an offset',
+    'violation_share': 'messages with older words behind their flag', 'violations': 'messages with older words behind their flag',
+    'stale_words': 'older words behind a flag', 'flag_to_payload': 'mean time from the flag to the payload',
     'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
     'register': 'giving memory to a device', 'deregister': 'taking it back',
     'staging_copy': 'copying into registered memory', 'registration_cost': 'registering and taking back, or copying',

@@ -12,7 +12,6 @@
  */
 #include "stages/crossing/store_probe.h"
 #include "harness/err.h"
-#include "harness/pin.h"
 #include "harness/probe.h"
 #include "stages/path.h"
 #include "stages/suite.h"
@@ -42,8 +41,7 @@ static int store_places(const struct point *pt, const struct machine *m, struct 
 
 static int store_resolve(const struct point *pt, const struct machine *m, struct store_conf *c, char *why, size_t len)
 {
-	const char *pci;
-	int beside, k = 0, rc;
+	int rc;
 
 	memset(c, 0, sizeof(*c));
 	c->at.issuer_gpu = c->at.far_gpu = -1;
@@ -63,20 +61,7 @@ static int store_resolve(const struct point *pt, const struct machine *m, struct
 	if ((rc = store_places(pt, m, c, why, len)) || (rc = where_host(pt, m, c->at.mem == PLACE_HOST, &c->at, why, len)) ||
 	    (rc = where_seats(pt, &c->at, c->nic->on_gpu ? c->at.far_gpu : -1, why, len)))
 		return rc;
-	if (!c->nic->completes || c->nic->on_gpu)
-		return 0;
-	/* the other CPU: as the path's NIC */
-	pci = c->at.issuer_gpu >= 0 ? m->gpu[c->at.issuer_gpu].pci : "";
-	beside = c->at.issuer_gpu >= 0 && pin_cpus() > 3 ? 3 : pin_cpus() > 1;
-	c->nic_cpu = fs_is(pt, "nic_cpu", "auto") ? pin_cpu_near(pci, beside, NULL) : (int)fs_num(pt, "nic_cpu");
-	while (k < pin_cpus() && pin_cpu(k) != c->nic_cpu)
-		k++;
-	if (k == pin_cpus())
-		return fs_refuse(ENODEV, why, len, "nic_cpu=%d: this process may not run there", c->nic_cpu);
-	if (c->at.issuer_gpu < 0 && c->nic_cpu == c->at.cpu)
-		return pin_cpus() > 1 ? fs_refuse(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", c->nic_cpu) :
-					fs_refuse(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", c->nic_cpu);
-	return 0;
+	return !c->nic->completes || c->nic->on_gpu ? 0 : where_nic_cpu(pt, m, &c->at, &c->nic_cpu, why, len);
 }
 
 static int store_check(const struct point *pt, const struct machine *m, char *why, size_t len)

@@ -133,6 +133,22 @@ int where_seats(const struct point *pt, struct where *w, int nic_gpu, char *why,
 	return seats_resolve(pt, suite_machine(), w->issuer_gpu, nic_gpu, &w->sm, &w->nic_sm, why, len);
 }
 
+int where_nic_cpu(const struct point *pt, const struct machine *m, const struct where *w, int *cpu, char *why, size_t len)
+{
+	const char *pci = w->issuer_gpu >= 0 ? m->gpu[w->issuer_gpu].pci : "";
+	int beside = w->issuer_gpu >= 0 && pin_cpus() > 3 ? 3 : pin_cpus() > 1, k = 0;
+
+	*cpu = fs_is(pt, "nic_cpu", "auto") ? pin_cpu_near(pci, beside, NULL) : (int)fs_num(pt, "nic_cpu");
+	while (k < pin_cpus() && pin_cpu(k) != *cpu)
+		k++;
+	if (k == pin_cpus())
+		return fs_refuse(ENODEV, why, len, "nic_cpu=%d: this process may not run there", *cpu);
+	if (w->issuer_gpu >= 0 || *cpu != w->cpu)
+		return 0;
+	return pin_cpus() > 1 ? fs_refuse(EINVAL, why, len, "issuer=cpu and nic=soft both on CPU %d: they would take turns; legal: two different CPUs", *cpu) :
+				fs_refuse(ENODEV, why, len, "issuer=cpu with nic=soft needs two CPUs; this process may use CPU %d alone", *cpu);
+}
+
 int where_use(struct where *w, struct rows *out)
 {
 	struct seat_map map;

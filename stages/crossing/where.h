@@ -45,6 +45,9 @@ int where_resolve(const struct point *pt, const struct machine *m, struct where 
 /* sm and nic_sm, for a probe whose agents have seats; `nic_gpu`: -1 if the NIC's part is no GPU's. */
 int where_seats(const struct point *pt, struct where *w, int nic_gpu, char *why, size_t len);
 
+/* The CPU of nic=soft, as the path's NIC has it: another one than the issuer's. After where_host(). */
+int where_nic_cpu(const struct point *pt, const struct machine *m, const struct where *w, int *cpu, char *why, size_t len);
+
 /* In the child: pins, opens devices, settles the seats, arms the fault. */
 int where_use(struct where *w, struct rows *out);
 /* The memory under test: placed, and asserted. */

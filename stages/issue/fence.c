@@ -35,24 +35,30 @@ static const enum side sides[FENCES] = {
 #define WORD3(NAME, word, help) ", " word
 #define LEGAL(LIST) (&("" FS_FENCES_BOTH(WORD3) LIST(WORD3))[2])
 
+int fence_side(const struct point *pt, int cpu, const char *who, char *why, size_t len)
+{
+	int fence = fs_word(pt, "fence");
+	char word[32];
+
+	if (sides[fence] == (cpu ? GPU : CPU))
+		return fs_refuse(EINVAL, why, len, "fence=%s with %s: it has no such instruction; legal: %s",
+				 fs_word_text(pt, "fence", word, sizeof(word)), who, cpu ? LEGAL(FS_FENCES_CPU) : LEGAL(FS_FENCES_GPU));
+#ifndef __x86_64__
+	if (sides[fence] == CPU)
+		return fs_refuse(ENODEV, why, len, "fence=%s is an instruction of x86; legal here: none, store-release-sys",
+				 fs_word_text(pt, "fence", word, sizeof(word)));
+#endif
+	return 0;
+}
+
 /* The path's point with nobody behind: places and amounts come from there. */
 static int fence_resolve(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
 {
-	int cpu = fs_is(pt, "issuer", "cpu"), fence = fs_word(pt, "fence"), rc;
+	int cpu = fs_is(pt, "issuer", "cpu"), rc;
 	struct point p = *pt;
-	char word[32];
 
-	if (sides[fence] == (cpu ? GPU : CPU)) {
-		snprintf(why, len, "fence=%s with issuer=%s: it has no such instruction; legal: %s",
-			 fs_word_text(pt, "fence", word, sizeof(word)), cpu ? "cpu" : "gpu", cpu ? LEGAL(FS_FENCES_CPU) : LEGAL(FS_FENCES_GPU));
-		return -EINVAL;
-	}
-#ifndef __x86_64__
-	if (sides[fence] == CPU) {
-		snprintf(why, len, "fence=%s is an instruction of x86; legal here: none, store-release-sys", fs_word_text(pt, "fence", word, sizeof(word)));
-		return -ENODEV;
-	}
-#endif
+	if ((rc = fence_side(pt, cpu, cpu ? "issuer=cpu" : "issuer=gpu", why, len)))
+		return rc;
 	rc = fs_point_set(&p, "nic", "null");
 	return rc ? rc : path_resolve(&p, m, c, why, len);
 }

@@ -8,6 +8,7 @@
 #define FS_FENCE_H
 
 #include "stages/queue/pace.h"
+#include <stddef.h>
 
 /* X(NAME, word, what it is). A GPU's, and those of an x86 CPU. */
 #define FS_FENCES_BOTH(X) \
@@ -114,6 +115,10 @@ HD void fence_loop(const struct fence_args *a, const int f)
 	}
 	a->pairs[1] = clock_pair_read(a->gettime);
 }
+
+/* Refuses the point's fence where it is the other side's; `who` is the setting that makes it so. */
+struct point;
+int fence_side(const struct point *pt, int cpu, const char *who, char *why, size_t len);
 
 /* On a GPU: fence_gpu.cu. */
 int fence_gpu_run(const struct fence_args *a, int fence, int device, double patience_s);

@@ -74,6 +74,20 @@ HD uint64_t ld64(const void *p)
 #endif
 }
 
+/* A plain (weak) load, of no queue's memory: it may take what its SM's L1 has kept, and the
+ * compiler may make it earlier where no acquire stands before it. A CPU's is relaxed. */
+HD uint64_t ld64_plain(const void *p)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t v;
+
+	asm volatile("ld.weak.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+	return v;
+#else
+	return ld64(p);
+#endif
+}
+
 HD uint32_t ld32(const void *p)
 {
 #ifdef __CUDA_ARCH__
