@@ -18,6 +18,7 @@
 	X(launch) \
 	X(rate) \
 	X(quiet) \
+	X(rtt) \
 	X(tlb) \
 	X(register)
 
