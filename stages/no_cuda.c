@@ -8,6 +8,7 @@
 #include "harness/machine.h"
 #include "stages/completion/quiet.h"
 #include "stages/completion/visible.h"
+#include "stages/completion/rtt.h"
 #include "stages/crossing/atomic.h"
 #include "stages/crossing/bandwidth.h"
 #include "stages/crossing/load.h"
@@ -124,6 +125,8 @@ int visible_gpu_read(const struct visible_args *a, int acquire, int loaded, int 
 	(void)a; (void)acquire; (void)loaded; (void)form; (void)device; (void)patience_s;
 	return absent();
 }
+int rtt_gpu_load(struct rtt_choice c) { (void)c; return absent(); }
+int rtt_gpu_run(const struct rtt_args *a, struct rtt_choice c, double patience_s) { (void)a; (void)c; (void)patience_s; return absent(); }
 
 int traffic_gpu_open(struct traffic_gpu **l, int kind, int device, int peer) { (void)l; (void)kind; (void)device; (void)peer; return absent(); }
 long traffic_gpu_piece(struct traffic_gpu *l, int k) { (void)l; (void)k; return absent(); }

@@ -338,6 +338,8 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 		return 0;
 	if (c->fault == FAULT_WRONG_PLACE)
 		return fs_refuse(EINVAL, why, len, "fault=wrong-place: legal with the probes load, store, atomic and bandwidth");
+	if (c->fault == FAULT_NO_REPLY)
+		return fs_refuse(EINVAL, why, len, "fault=no-reply: nobody replies to a message of the path; legal with the probe rtt");
 	if (c->marks == MARKS_OUTER || c->metric == METRIC_RATE)
 		return fs_refuse(EINVAL, why, len, "fault needs metric=latency and marks=all or rotate: the bare code has no place for it");
 	if (c->fault >= FAULT_OPCODE && c->fault <= FAULT_LOST_WAKEUP && !c->nic->completes)

@@ -19,6 +19,7 @@
 	X(rate) \
 	X(quiet) \
 	X(visible) \
+	X(rtt) \
 	X(tlb) \
 	X(register)
 

@@ -7,6 +7,7 @@
 #include "harness/var.h"
 #include "stages/completion/quiet.h"
 #include "stages/completion/visible.h"
+#include "stages/completion/rtt.h"
 #include "stages/issue/fence.h"
 #include "stages/issue/launch.h"
 #include "stages/traffic/traffic.h"
@@ -76,6 +77,10 @@ const struct var fs_vars[] = {
 	  .help = "queues that messages go to; auto: one for each that works alone, or one that is shared" },
 	{ .name = "scope", .unit = "", .words = JOIN("" FS_QUIET_SCOPES(WORD3)), NO_NUMBERS, .def = "own",
 	  .help = "what has to be done before a message counts as noticed: the queue that it went to, or every queue" },
+	{ .name = "reply", .unit = "", .words = JOIN("" FS_REPLIES(WORD3)), NO_NUMBERS, .def = "put",
+	  .help = "what the responder of a round trip sends back: as many bytes as came, or 8 B inside the WQE" },
+	{ .name = "respond_ns", .unit = "ns", NUMBERS(0, 10000000), .def = "0",
+	  .help = "a real wait of the responder before each reply of every second block of messages; what of it comes back is a row" },
 	{ .name = "nic_workers", .unit = "", .words = "auto", NUMBERS(1, WIDE_WORKERS_MAX), .def = "auto",
 	  .help = "SMs or CPU threads of a NIC with many queues; auto: as many as queues, at most 32 SMs or a quarter of the CPUs" },
 	{ .name = "cq", .unit = "", .words = "ring|collapsed", NO_NUMBERS, .def = "ring",

@@ -25,7 +25,8 @@ enum after_word { AFTER_NONE, AFTER_RELEASE_GPU, AFTER_RELEASE_SYS, AFTER_SC_GPU
 
 /* X(NAME, word): faults in the order of the words. A WQE fault spoils a field,
  * an engine fault makes the NIC do wrong, a worker's is the helper's, a GPU fault is an injected return
- * code of the CUDA runtime; wrong-place puts memory elsewhere than it was asked for. */
+ * code of the CUDA runtime; wrong-place puts memory elsewhere than it was asked for; no-reply
+ * silences the responder of a round trip. */
 #define FS_FAULTS(X) \
 	X(NONE, "none") \
 	X(OPCODE, "opcode") X(DS, "ds") X(KEY, "key") X(LKEY, "lkey") X(LENGTH, "length") \
@@ -35,7 +36,7 @@ enum after_word { AFTER_NONE, AFTER_RELEASE_GPU, AFTER_RELEASE_SYS, AFTER_SC_GPU
 	X(STUCK_WORKER, "stuck-worker") X(KILLED_WORKER, "killed-worker") X(RING_OVERRUN, "ring-overrun") \
 	X(DEAF_CONSUMER, "deaf-consumer") X(LOST_WAKEUP, "lost-wakeup") \
 	X(GPU_MEMORY, "gpu-memory") X(GPU_STICKY, "gpu-sticky") X(GPU_LOST, "gpu-lost") \
-	X(WRONG_PLACE, "wrong-place")
+	X(WRONG_PLACE, "wrong-place") X(NO_REPLY, "no-reply")
 
 enum fault_word {
 #define X(NAME, word) FAULT_##NAME,

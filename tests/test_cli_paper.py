@@ -111,6 +111,25 @@ class Paper(Case):
         for r in lines.values():    # a busy CPU may send the NIC to the queue now and then
             self.assertLessEqual(float(r['mean']), 0.05 * float(r['n']))
 
+    def test_round_trips(self):
+        config = sections('T3-rtt.ini')
+        every = self.legal('reply')
+        paths = {s: of for s, of in sections('T3.ini').items() if not s.endswith('-blueflame') and s != 'cpu-unordered'}
+        table = {s: of for s, of in config.items() if not s.endswith('-delay')}
+        self.assertEqual(table.keys(), paths.keys())
+        for s, of in table.items():     # the places and orders of the paths' rows
+            same = ('issuer', 'nic', 'nic_gpu', 'ordering', 'size', 'absent')
+            self.assertEqual([of.get(k) for k in same], [paths[s].get(k) for k in same], s)
+            self.assertEqual(values(of), every, s)
+        for s, of in config.items():
+            self.assertIn('emulated', of['title'], s)
+        rows, plan = self.ran('T3-rtt.ini')
+        self.assertEqual({s: values(of) for s, of in config.items()}, plan)
+        self.check_rows(rows, config)
+        for metric in ('rtt', 'responder', 'both_ways', 'wrong_words'):
+            self.assertEqual({r['value'] for r in rows['cpu'] if r['metric'] == metric}, every)
+        self.assertEqual({r['value'] for r in rows['cpu-delay'] if r['metric'] == 'respond_delta'}, {'50000'})
+
     def test_starts(self):
         config = sections('launch.ini')
         self.assertEqual(set().union(*(values(of) for of in config.values() if of['vary'] == 'start')), self.legal('start'))

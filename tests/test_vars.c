@@ -35,7 +35,7 @@ static const char *const faults[FAULTS] = {
 	[FAULT_SLOW_NIC] = "slow-nic", [FAULT_STUCK_WORKER] = "stuck-worker", [FAULT_KILLED_WORKER] = "killed-worker",
 	[FAULT_RING_OVERRUN] = "ring-overrun", [FAULT_DEAF_CONSUMER] = "deaf-consumer", [FAULT_LOST_WAKEUP] = "lost-wakeup",
 	[FAULT_GPU_MEMORY] = "gpu-memory", [FAULT_GPU_STICKY] = "gpu-sticky",
-	[FAULT_GPU_LOST] = "gpu-lost", [FAULT_WRONG_PLACE] = "wrong-place",
+	[FAULT_GPU_LOST] = "gpu-lost", [FAULT_WRONG_PLACE] = "wrong-place", [FAULT_NO_REPLY] = "no-reply",
 };
 static const char *const movers[] = { [MOVER_SM] = "sm", [MOVER_CE] = "ce", [MOVER_CPU] = "cpu" };
 static const char *const dirs[] = { [DIR_READ] = "read", [DIR_WRITE] = "write", [DIR_COPY] = "copy" };
@@ -285,6 +285,7 @@ static const struct refusal { const char *point; int code; const char *says, *le
 	{ "fault=qpn metric=rate", EINVAL, "marks=all", "metric=latency", "metric=latency" },
 	{ "size=32M", EINVAL, "size=33554432", "size=0..16777216", "size=16M" },
 	{ "fault=wrong-place", EINVAL, "wrong-place", "load, store", "fault=none" },
+	{ "fault=no-reply", EINVAL, "no-reply", "probe rtt", "fault=none" },
 	{ "fault=gpu-lost", EINVAL, "needs a GPU", "issuer=gpu", "fault=none" },
 	{ "plant=built:100 nic=null", EINVAL, "nic=null", "no path", "plant=none" },
 	{ "untold=built:100 nic=null", EINVAL, "nic=null", "no path", "untold=none" },

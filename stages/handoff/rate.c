@@ -86,27 +86,33 @@ static int verdict(const struct rate_got *g, const struct rate_conf *c)
 	return 0;
 }
 
-static int start_nic(const struct rate_mem *m, const struct rate_conf *c, struct nic_run **nic)
+void rate_nic_fill(const struct rate_conf *c, struct nic_many *many)
 {
-	struct nic_many many;
 	int n = pin_cpus();
 
-	*nic = NULL;
-	if (!c->workers)
-		return 0;
-	memset(&many, 0, sizeof(many));
-	rate_wide_fill(m, c, &many.wide);
-	many.gpu = c->path.nic_gpu;
-	many.gettime = c->path.gettime;
-	many.crowded = c->crowded;
+	memset(many, 0, sizeof(*many));
+	many->gpu = c->path.nic_gpu;
+	many->gettime = c->path.gettime;
+	many->crowded = c->crowded;
 	for (uint32_t i = 0; i < c->workers; i++) {
 		int k = 0;
 
 		while (k < n && pin_cpu(k) != c->path.nic_cpu)
 			k++;
-		many.cpus[i] = pin_cpu((k + (int)i) % n);
+		many->cpus[i] = pin_cpu((k + (int)i) % n);
 	}
-	many.start_s = many.stop_s = START_S;
+	many->start_s = many->stop_s = START_S;
+}
+
+static int start_nic(const struct rate_mem *m, const struct rate_conf *c, struct nic_run **nic)
+{
+	struct nic_many many;
+
+	*nic = NULL;
+	if (!c->workers)
+		return 0;
+	rate_nic_fill(c, &many);
+	rate_wide_fill(m, c, &many.wide);
 	return c->path.nic->start_many(&many, nic);
 }
 

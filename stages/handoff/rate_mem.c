@@ -10,16 +10,29 @@ enum { LINE = 64, PAGE = 4096 };
 
 static uint64_t round_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
-/* One key for each side's slots, all queues'. */
-static int keys_init(struct rate_mem *m, const struct rate_conf *c, uint64_t bytes)
+void rate_key_fill(struct mkey *keys, uint64_t *ptes, uint32_t key, uint32_t rights, const struct buf *b, uint32_t shift, uint32_t first)
 {
-	uint64_t pages = bytes >> c->path.page_shift;
+	uint64_t pages = b->bytes >> shift;
+	struct mkey *k = keys + (key >> 8);
+
+	k->id = pair32(key, MKEY_VALID | rights | shift << MKEY_SHIFT_BIT);
+	k->start = (uint64_t)b->p;
+	k->len = pages << shift;
+	k->pages = pair32(first, (uint32_t)pages);
+	for (uint64_t j = 0; j < pages; j++)
+		ptes[first + j] = ((uint64_t)b->p + (j << shift)) | PTE_PRESENT;
+}
+
+/* One key for each side's slots, all queues'. */
+static int keys_init(struct rate_mem *m, const struct rate_conf *c)
+{
+	uint32_t shift = c->path.page_shift, pages = (uint32_t)(m->src.bytes >> shift);
 	struct mkey *k;
 	uint64_t *pte;
 	uint8_t *tmp;
 	int rc;
 
-	m->nptes = (uint32_t)(2 * pages);
+	m->nptes = 2 * pages;
 	m->ptes_off = round_up(RATE_KEYS * sizeof(struct mkey), LINE);
 	rc = place_alloc(&m->keys, c->path.place[OBJ_KEYS], m->ptes_off + m->nptes * 8ull, PAGE, c->path.pinned);
 	if (rc)
@@ -29,17 +42,8 @@ static int keys_init(struct rate_mem *m, const struct rate_conf *c, uint64_t byt
 		return fs_fail(ENOMEM, "no memory for key tables");
 	k = (struct mkey *)tmp;
 	pte = (uint64_t *)(tmp + m->ptes_off);
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct buf *b = i ? &m->dst : &m->src;
-		uint32_t key = i ? RATE_RKEY : RATE_LKEY, rights = i ? MKEY_REMOTE_WRITE : MKEY_LOCAL_READ;
-
-		k[key >> 8].id = pair32(key, MKEY_VALID | rights | c->path.page_shift << MKEY_SHIFT_BIT);
-		k[key >> 8].start = (uint64_t)b->p;
-		k[key >> 8].len = bytes;
-		k[key >> 8].pages = pair32((uint32_t)(i * pages), (uint32_t)pages);
-		for (uint64_t j = 0; j < pages; j++)
-			pte[i * pages + j] = ((uint64_t)b->p + (j << c->path.page_shift)) | PTE_PRESENT;
-	}
+	rate_key_fill(k, pte, RATE_LKEY, MKEY_LOCAL_READ, &m->src, shift, 0);
+	rate_key_fill(k, pte, RATE_RKEY, MKEY_REMOTE_WRITE, &m->dst, shift, pages);
 	rc = place_write(&m->keys, 0, tmp, m->keys.bytes);
 	free(tmp);
 	return rc;
@@ -67,7 +71,7 @@ static int fill_sources(struct rate_mem *m, const struct rate_conf *c)
 	return rc;
 }
 
-int rate_mem_init(struct rate_mem *m, const struct rate_conf *c)
+int rate_mem_alloc(struct rate_mem *m, const struct rate_conf *c)
 {
 	uint64_t page = 1ull << c->path.page_shift, n = 1ull << c->path.log_n, bytes;
 	int issuer = c->path.issuer_gpu >= 0 ? c->path.issuer_gpu : PLACE_HOST, pinned = c->path.pinned, rc;
@@ -86,12 +90,18 @@ int rate_mem_init(struct rate_mem *m, const struct rate_conf *c)
 	    (rc = place_alloc(&m->cq, place[OBJ_CQ], m->cq_step * c->queues, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->src, place[OBJ_SRC], bytes, page, pinned)) ||
 	    (rc = place_alloc(&m->dst, place[OBJ_DST], bytes, page, pinned)) ||
-	    (rc = keys_init(m, c, bytes)) ||
 	    (rc = place_alloc(&m->share, issuer, (size_t)SHARE_BYTES * c->queues, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->words, issuer, 2 * SHARE_LINE, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->out, issuer, c->agents * sizeof(struct rate_out), PAGE, pinned)))
 		return rc;
 	return fill_sources(m, c);
+}
+
+int rate_mem_init(struct rate_mem *m, const struct rate_conf *c)
+{
+	int rc = rate_mem_alloc(m, c);
+
+	return rc ? rc : keys_init(m, c);
 }
 
 void rate_mem_term(struct rate_mem *m)

@@ -42,12 +42,18 @@ struct rate_mem {
 enum { RATE_QPN = 0x000200, RATE_LKEY = 1 << 8 | 0x3c, RATE_RKEY = 2 << 8 | 0x91, RATE_KEYS = 3 };
 
 int rate_mem_init(struct rate_mem *m, const struct rate_conf *c);
+/* The same without key tables, for who makes them for several of these. */
+int rate_mem_alloc(struct rate_mem *m, const struct rate_conf *c);
+/* A key's entry, and its page entries from the first-th on: the whole pages of b. */
+void rate_key_fill(struct mkey *keys, uint64_t *ptes, uint32_t key, uint32_t rights, const struct buf *b, uint32_t shift, uint32_t first);
 void rate_mem_term(struct rate_mem *m);
 /* Before each pass: no doorbell, no WQE, no CQE, no payload at the target. */
 int rate_mem_reset(struct rate_mem *m, const struct rate_conf *c);
 /* What agents and NIC are given. */
 void rate_args_fill(const struct rate_mem *m, const struct rate_conf *c, struct rate_args *a);
 void rate_wide_fill(const struct rate_mem *m, const struct rate_conf *c, struct wide *w);
+/* All of a NIC's pass but what rate_wide_fill() gives: where its workers run, and its patience. */
+void rate_nic_fill(const struct rate_conf *c, struct nic_many *many);
 /* After a pass: how many payload words of the target (with nic=null words of the rings)
  * are not what the last messages of each queue put there. < 0: -errno. */
 int64_t rate_wrong(const struct rate_mem *m, const struct rate_conf *c);

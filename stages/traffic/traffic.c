@@ -49,7 +49,7 @@ static int busy_cpus(const struct point *pt)
 	int n = 0;
 
 	if (fs_probe_reads(pt->probe, "issuer"))
-		n += fs_is(pt, "issuer", "cpu");
+		n += fs_is(pt, "issuer", "cpu") * (fs_probe_reads(pt->probe, "reply") ? 2 : 1); /* a responder beside it */
 	if (fs_probe_reads(pt->probe, "nic"))
 		n += fs_is(pt, "nic", "soft");
 	return n;

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Round trips between GPU agents: every order with both doorbells and replies, each reply
+# right; issuer and responder on two SMs; a delay of 50 us comes back within 1 %; faults
+# end in words. Control: without a delay there is no row of one.
+#
+#   tests/gpu_rtt.sh FIVESTAGE
+#
+# Exits 77 without a GPU.
+
+set -u
+fs=$1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
+if grep -q 'needs a GPU' "$tmp/log"; then
+	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
+	exit 77
+fi
+
+bad() {
+	echo "FAILED $*"
+	tail -n 20 "$tmp/log"
+	failed=$((failed + 1))
+}
+
+# expect NAME EXIT REGEX SETTING...: the run ends with EXIT and says REGEX
+expect() {
+	local name=$1 want=$2 regex=$3 got
+	shift 3
+	timeout 300 "$fs" run probe=rtt messages=2000 "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
+	got=$?
+	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
+		bad "$name: exit $got, expected $want and /$regex/"
+		return 1
+	fi
+	echo "ok $name"
+}
+
+# found DIR NAME: the values that run.json has for it, one a line
+found() { sed -n "s/^ *\"$2\": \"\([^\"]*\)\",\{0,1\}\$/\1/p" "$1/run.json"; }
+
+# mean DIR METRIC: of each point, one a line
+mean() {
+	awk -F, -v metric="$2" 'NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
+		$col["metric"] == metric { print $col["mean"] }' "$tmp/$1/summary.csv"
+}
+
+orders=gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release
+over_pcie=sys-fence,sys-fence-record,sys-release
+for nic in "peer nic_gpu=gpu" soft; do
+	n=${nic%% *}
+	[ "$n" = soft ] && orders=$over_pcie
+	for reply in put signal; do
+		for doorbell in record-ring ring; do
+			expect "$n-$reply-$doorbell" 0 ' 0 failed' nic=$nic "reply=$reply" "doorbell=$doorbell" "ordering=$orders"
+			expect "$n-$reply-$doorbell-pointer" 0 ' 0 failed' nic=$nic "reply=$reply" "doorbell=$doorbell" "ordering=$orders" size=64
+		done
+		expect "$n-$reply-sizes" 0 ' 0 failed' nic=$nic "reply=$reply" ordering=sys-fence-record size=4,8,28,512,4096
+	done
+	safe="nic=$nic ordering=sys-fence-record"
+	expect "$n-worker" 0 ' 0 failed' $safe nic_workers=1
+	expect "$n-key" 1 'put 0: CQE with syndrome 0x13' $safe fault=key
+	expect "$n-error" 1 'put [0-9]+: CQE with syndrome 0x14' $safe fault=error-cqe
+	expect "$n-dead" 1 'no reply in 2 s; the NIC has not completed its put' $safe fault=dead-nic
+	expect "$n-silent" 1 'no reply in 2 s; its put is completed; the responder has seen' $safe fault=no-reply
+	if expect "$n-delay" 0 ' 0 failed' $safe messages=4096 respond_ns=50000; then
+		delta=$(mean "$n-delay" respond_delta)
+		awk "BEGIN { exit !(${delta:-0} >= 49500 && ${delta:-0} <= 50500) }" && echo "ok $n: 50 us came back as $delta ns" ||
+			bad "$n: 50 us came back as ${delta:-no figure} ns"
+	fi
+done
+[ -z "$(mean peer-put-ring respond_delta)" ] || bad "a delay without one"
+if [ "$(found "$tmp/peer-worker" issuer_smid)" = "$(found "$tmp/peer-worker" responder_smid)" ]; then
+	bad "issuer and responder on one SM"
+fi
+expect host 0 ' 0 failed' nic=peer nic_gpu=gpu ordering=sys-fence-record queue_mem=auto,host
+expect landed 0 ' 0 failed' nic=peer nic_gpu=gpu ordering=sys-fence-record dst_mem=auto,host src_mem=host size=64
+expect stand-in 0 ' 0 failed' issuer=cpu nic=peer ordering=sys-fence-record
+echo "$failed failed"
+[ $failed -eq 0 ]
