@@ -125,11 +125,11 @@ int rtt_pass(struct rtt_mem *m, const struct rtt_conf *conf, struct rtt_out *o)
 
 static void found(const struct rtt_conf *c, const struct rtt_out *o, struct rows *out)
 {
-	static const char *const objects[OBJECTS] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
+	static const char *const objects[OBJECTS_PLACED] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
 	static const char *const agents[RTT_WAYS] = { "issuer", "responder" };
 	char name[32], far_[32], key[32];
 
-	for (int i = OBJ_QUEUE; i < OBJECTS; i++)
+	for (int i = OBJ_QUEUE; i < OBJECTS_PLACED; i++)
 		rows_found(out, objects[i], "%s; the reply's %s", place_name(c->way[RTT_PUT].path.place[i], name, sizeof(name)),
 			   place_name(c->way[RTT_REPLY].path.place[i], far_, sizeof(far_)));
 	for (int w = 0; w < RTT_WAYS; w++) {
