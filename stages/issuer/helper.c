@@ -44,7 +44,7 @@ struct helper {
 static struct helper_pair pair_now(const struct helper *h)
 {
 	struct helper_pair p = { .at = clock_pair_read(h->k.gettime), .sleeps = h->sleeps,
-				 .wakeups = h->wakeups, .rings = h->rings };
+				 .wakeups = h->wakeups };
 	struct timespec t;
 	struct rusage u;
 
@@ -61,8 +61,11 @@ static struct helper_pair pair_now(const struct helper *h)
 static void block_flush(struct helper *h, uint64_t last)
 {
 	uint64_t b = last / h->a.block;
+	struct helper_pair *p = &h->a.pairs[b % h->a.blocks];
+	uint64_t rings = (last + 1) % h->a.block ? h->rings : p->rings; /* helper_ring counts whole blocks' */
 
-	h->a.pairs[b % h->a.blocks] = pair_now(h);
+	*p = pair_now(h);
+	p->rings = rings;
 	if (h->a.keep)
 		memcpy(h->a.marks + b * h->a.block % h->a.keep * HELPER_SLOTS, sink_stage(&h->k),
 		       (last % h->a.block + 1) * HELPER_SLOTS * 8);
@@ -127,6 +130,9 @@ HD void helper_ring(struct helper *h, uint32_t n, const int mode, const int inst
 		helper_put(h, h->pi + i, HS_RUNG, t, instr);
 	h->pi += n;
 	h->rings++;
+	/* completions of a block may be passed on much later than its messages are rung for */
+	if (UNLIKELY((h->pi - n) / h->a.block != h->pi / h->a.block))
+		h->a.pairs[(h->pi - n) / h->a.block % h->a.blocks].rings = h->rings;
 }
 
 /* The WQE of message m, which w0 describes. */
