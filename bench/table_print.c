@@ -47,6 +47,13 @@ static char *number(double x, char *buf, size_t len)
 	return buf;
 }
 
+/* Of any unit: rates of large messages are far below one a microsecond. */
+static char *figure(double x, char *buf, size_t len)
+{
+	snprintf(buf, len, fabs(x) >= 0.1 || x == 0 ? "%.2f" : "%.3g", x);
+	return buf;
+}
+
 static const char *heading(int column)
 {
 	return column == TOTAL ? "total" : stage_names[column];
@@ -197,7 +204,7 @@ static void print_narrow(const struct form *m, const struct line *l)
 /* Stages of a point that has no total to take shares of are figures like others. */
 static void print_figures(const struct form *m, const struct line *l)
 {
-	char what[64];
+	char what[64], number[32];
 
 	for (int s = 0; s < STAGES; s++) {
 		snprintf(what, sizeof what, "latency %s", stage_names[s]);
@@ -205,8 +212,8 @@ static void print_figures(const struct form *m, const struct line *l)
 			fprintf(m->f, "    %-44s %12.2f ns%s\n", what, line_mean(l, s), l->emulated[s] ? " (emulated)" : "");
 	}
 	for (int i = 0; i < l->nfigures; i++)
-		fprintf(m->f, "    %-44s %12.2f %s%s\n", l->figure[i].what, l->figure[i].sum / l->figure[i].n,
-			l->figure[i].unit, l->figure[i].emulated ? " (emulated)" : "");
+		fprintf(m->f, "    %-44s %12s %s%s\n", l->figure[i].what,
+			figure(l->figure[i].sum / l->figure[i].n, number, sizeof number), l->figure[i].unit, l->figure[i].emulated ? " (emulated)" : "");
 	if (l->more)
 		fprintf(m->f, "    and %d rows more in summary.csv\n", l->more);
 }

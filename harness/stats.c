@@ -57,6 +57,14 @@ void summary_one(struct summary *s, double x)
 	s->mean = s->min = s->p50 = s->max = x;
 }
 
+void summary_scale(struct summary *s, double by)
+{
+	double *const all[] = { &s->mean, &s->ci_lo, &s->ci_hi, &s->min, &s->p50, &s->p90, &s->p99, &s->p999, &s->max, &s->mad };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		*all[i] *= by;
+}
+
 /* ---- the incomplete beta function: Student's quantile, shares ---- */
 
 /*

@@ -18,6 +18,7 @@ struct summary {
 
 void summary_none(struct summary *s);           /* n = 0, all NAN */
 void summary_one(struct summary *s, double x);  /* n = 1; mean, min, p50, max = x, no interval */
+void summary_scale(struct summary *s, double by); /* to another unit: all but n times by > 0 */
 
 /*
  * Summary of n samples in the order in which they were taken; NAN samples are

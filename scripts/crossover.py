@@ -1,20 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""At which message size copying into a registered buffer costs less than registering on demand, by
-the rows of a result directory of `fivestage run`.
+"""Where one way of sending becomes better than another, by the rows of a result directory of
+`fivestage run`.
 
   scripts/crossover.py DIR [--metric registration_cost|total_with_registration]
+  scripts/crossover.py DIR --of VARIABLE [--over VARIABLE] [--metric NAME] [--stage NAME]
 
-Points with registration=staged and with registration=on-demand, equal in all else but size and mechanism
-(a copy has none), are two arms. A line each pair: the crossover with its interval, or that it is excluded
-in the range of sizes that were measured, or that the rows can't decide it. docs/method.md says how it
-is found.
+Without --of: at which message size copying into a registered buffer costs less than registering on
+demand. Points with registration=staged and with registration=on-demand, equal in all else but size and
+mechanism (a copy has none), are two arms.
+With --of, say of `submitter` over `size`: each value of that variable is an arm, of points of one probe that are
+equal in all else but the variable that they lie over; each arm is held against each other one.
 
-  --metric   registration_cost (default): registering and taking back, against the copy alone;
-             total_with_registration: each with its message
+A line each pair: the crossover with its interval, or that it is excluded in the range that was measured,
+or that the rows can't decide it. docs/method.md says how it is found.
+
+  --of       the variable whose values are the arms
+  --over     the numeric variable that the points of an arm lie over (default: size)
+  --metric   without --of registration_cost (default): registering and taking back, against the copy alone;
+             or total_with_registration: each with its message. With --of any of the rows (default: latency);
+             of rates (rate, goodput, bandwidth) the larger is the better one, of all else the smaller
+  --stage    the rows' stage (default: total)
 
 Needs Python alone. Exit codes: 0 said; 2 refused, with one sentence that says why.
 """
+import itertools
 import os
 import sys
 
@@ -22,31 +32,31 @@ sys.dont_write_bytecode = True      # the sources' directory may be shared, or r
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 # pylint: disable=wrong-import-position
-from plotlib import Refused, crossover, load, points
+from plotlib import Refused, ask, crossover, load, points
 
 METRICS = {'registration_cost': 'translation', 'total_with_registration': 'total'}
 APART = ('registration', 'size')    # what the arms and their points differ in
 COPIES = ('mechanism',)             # what a copy doesn't have
+OPTIONS = ('--metric', '--of', '--over', '--stage')
+MORE_IS_BETTER = ('rate', 'rate_queue', 'goodput', 'bandwidth')
 
 
 def options(argv):
-    metric, places = 'registration_cost', []
-    while argv:
-        a = argv.pop(0)
-        name, eq, text = a.partition('=')
-        if name == '--metric':
-            if not eq and not argv:
-                raise Refused('--metric needs a value')
-            metric = text if eq else argv.pop(0)
-        elif a.startswith('-'):
-            raise Refused(f'{a} is no option; there are: --metric, --help')
-        else:
-            places.append(a)
-    if metric not in METRICS:
-        raise Refused(f'--metric: there is no "{metric}"; there are: {", ".join(METRICS)}')
-    if len(places) != 1:
-        raise Refused(f'one result directory is looked at, {len(places)} are named; see --help')
-    return places[0], metric
+    """(directory, {option: text})"""
+    where, given = ask.options(argv, OPTIONS)
+    if '--of' not in given:
+        for name in ('--over', '--stage'):
+            if name in given:
+                raise Refused(f'{name} belongs to --of VARIABLE')
+        if given.get('--metric', 'registration_cost') not in METRICS:
+            raise Refused(f'--metric: there is no "{given["--metric"]}" without --of; there are: {", ".join(METRICS)}')
+    return where, given
+
+
+def mean_of(results, r, stage, metric):
+    p = points.Point(r, r.experiment, results.rows[(r.experiment, r.point)], results.status[(r.experiment, r.point)],
+                     results.run['repeat'])
+    return p.mean(stage, metric)
 
 
 def arms(results, metric):
@@ -60,76 +70,109 @@ def arms(results, metric):
         if r.probe != 'path' or which == 'persistent':
             continue
         rest = tuple((n, v) for n, v in zip(names, r.settings) if n not in at)
-        p = points.Point(r, r.experiment, results.rows[(r.experiment, r.point)], results.status[(r.experiment, r.point)],
-                         results.run['repeat'])
-        mean = p.mean(METRICS[metric], metric)
+        mean = mean_of(results, r, METRICS[metric], metric)
         key = (which, '' if which == 'staged' else r.settings[at['mechanism']])
         out.setdefault(rest, {}).setdefault(key, {}).setdefault(float(r.settings[at['size']]), mean)
     return out
 
 
-def size_text(x):
-    """As a number that can be typed, where it is a whole one; three digits else."""
-    for unit, shift in (('MiB', 20), ('KiB', 10)):
-        if x >= 1 << shift:
-            return f'{x / (1 << shift):.3g} {unit}'
-    return f'{x:.3g} B'
+def arms_of(results, of, over, stage, metric):
+    """{(probe, settings without both): {value of `of`: {value of `over`: Mean}}}"""
+    names, out = results.variables, {}
+    for what, n in (('--of', of), ('--over', over)):
+        if n not in names:
+            raise Refused(f'{what}: {results.plan_path} has no variable "{n}"')
+    if of == over:
+        raise Refused(f'--of and --over are both {of}')
+    for r in results.plan:
+        settings = dict(zip(names, r.settings))
+        mean = mean_of(results, r, stage, metric)
+        if mean is None:
+            continue
+        try:
+            at = float(settings[over])
+        except ValueError:
+            raise Refused(f'--over: {over} is no number in {results.plan_path}:{r.line}: "{settings[over]}"') from None
+        rest = (r.probe, *((n, v) for n, v in settings.items() if n not in (of, over)))
+        out.setdefault(rest, {}).setdefault(settings[of], {})[at] = mean
+    return {rest: have for rest, have in out.items() if len(have) > 1}
 
 
-def said(f, arm):
-    """Arm `a` is the copy."""
+def said(f, a, b, words):
+    """Of arms a and b; `words` say of the better one how it is, and of the axis what its values are called."""
+    better, plural, text = words
     if not f.n:
-        return 'no size has a figure in both arms'
-    over = f'{size_text(f.sizes[0])} to {size_text(f.sizes[1])} ({f.n} sizes)'
-    name = {'a': 'staging', 'b': arm}
+        return f'no {plural[:-1]} has a figure in both arms'
+    over = f'{text(f.sizes[0])} to {text(f.sizes[1])} ({f.n} {plural})'
+    name = {'a': a, 'b': b}
     if f.found == 'crossover':
-        return (f'crossover at {size_text(f.at)} [{size_text(f.lo)}, {size_text(f.hi)}]: '
-                f'{name[f.below]} costs less below it, of {over}')
+        return (f'crossover at {text(f.at)} [{text(f.lo)}, {text(f.hi)}]: '
+                f'{name[f.below]} {better} below it, of {over}')
     if f.found == 'excluded':
-        return f'no crossover: excluded in the range {over}, {name[f.below]} costs less at each'
+        return f'no crossover: excluded in the range {over}, {name[f.below]} {better} at each'
     if f.found == 'several':
         return f'more than one crossover, of {over}'
     if f.at is not None:
-        return f'undecided: near {size_text(f.at)}, but other sizes of {over} can\'t be told apart either'
-    return f'undecided: the two can\'t be told apart at some sizes of {over}'
+        return f'undecided: near {text(f.at)}, but other {plural} of {over} can\'t be told apart either'
+    return f'undecided: the two can\'t be told apart at some {plural} of {over}'
 
 
-def run(argv):
-    if any(a in ('-h', '--help') for a in argv):
-        print(__doc__.strip())
-        return
-    where, metric = options(argv)
-    results = load.Results(where)
-    lines = []
+def pair(metric, a, b, names, words):
+    """What a line says of arms a and b behind which they are."""
+    what = ask.said_over([*a.values(), *b.values()])
+    lost = sorted(s for s in {*a, *b} if a.get(s) is None or b.get(s) is None)
+    return (f'{said(crossover.crossover(a, b), *names, words)}; {metric}, intervals 95 % {what}'
+            + (f'; not in both arms: {", ".join(words[2](s) for s in lost)}' if lost else ''))
+
+
+def registrations(results, metric):
+    words = ('costs less', 'sizes', ask.size_text)
     for rest, have in arms(results, metric).items():
         copy = have.get(('staged', ''))
         for (which, mechanism), arm in have.items():
             if which != 'on-demand' or copy is None:
                 continue
             shown = ' '.join([f'mechanism={mechanism}', *(f'{n}={v}' for n, v in rest if n in ('host_page', 'page'))])
-            over = {m.over for m in [*copy.values(), *arm.values()] if m}
-            what = 'over the runs' if over == {'runs'} else 'within the run, which says nothing of the next one'
-            lost = sorted(s for s in {*copy, *arm} if copy.get(s) is None or arm.get(s) is None)
-            lines.append(f'{shown}: {said(crossover.crossover(copy, arm), mechanism)}; {metric}, intervals 95 % {what}'
-                         + (f'; not in both arms: {", ".join(size_text(s) for s in lost)}' if lost else ''))
-    if not lines:
-        raise Refused(f'{results.plan_path}: no two arms: points with registration=on-demand and with staged, alike '
-                      f'in all but size and mechanism')
-    for text in lines:
-        print(text)
+            yield f'{shown}: {pair(metric, copy, arm, ("staging", mechanism), words)}'
 
 
-def main():
-    try:
-        run(sys.argv[1:])
-        return 0
-    except Refused as e:
-        why = str(e)
-    except OSError as e:
-        why = f'{e.filename or "stdout"}: {e.strerror or e}'
-    print(f'scripts/crossover.py: {why}', file=sys.stderr)
-    return 2
+def turned(arm):
+    """Of what is better when it is more, the one that falls short costs more."""
+    return {k: m._replace(mean=-m.mean, lo=None if m.hi is None else -m.hi, hi=None if m.lo is None else -m.lo)
+            for k, m in arm.items()}
+
+
+def ways(results, of, over, stage, metric):
+    groups = arms_of(results, of, over, stage, metric)
+    # only what tells the groups apart is said of them
+    differ = {c[0] for rest in groups for c in rest[1:] if any(c not in other for other in groups)}
+    words = ('is better', 'sizes' if over == 'size' else 'values',
+             ask.size_text if over == 'size' else lambda x: f'{over}={x:.4g}')
+    for rest, have in groups.items():
+        shown = ' '.join([rest[0], *(f'{n}={v}' for n, v in rest[1:] if n in differ)])
+        if metric in MORE_IS_BETTER:
+            have = {k: turned(arm) for k, arm in have.items()}
+        for (a, one), (b, other) in itertools.combinations(have.items(), 2):
+            yield f'{shown}: {a} against {b}: {pair(f"{metric} {stage}", one, other, (a, b), words)}'
+
+
+def lines(argv):
+    where, given = options(argv)
+    results = load.Results(where)
+    if '--of' in given:
+        of, over = given['--of'], given.get('--over', 'size')
+        stage, metric = given.get('--stage', 'total'), given.get('--metric', 'latency')
+        out = list(ways(results, of, over, stage, metric))
+        if not out:
+            raise Refused(f'{results.plan_path}: no two values of {of} with rows {stage} {metric}, alike in all but '
+                          f'{of} and {over}')
+        return out
+    out = list(registrations(results, given.get('--metric', 'registration_cost')))
+    if not out:
+        raise Refused(f'{results.plan_path}: no two arms: points with registration=on-demand and with staged, '
+                      f'alike in all but size and mechanism')
+    return out
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(ask.main('crossover.py', __doc__, lines))

@@ -247,6 +247,24 @@ static int run_plant(struct path_run *r)
 	return rc;
 }
 
+/* Payload bytes a second; of a NIC that moves them. */
+static int goodput_row(struct path_run *r, struct summary rate, const char *origin)
+{
+	char from[sizeof(r->out->row->origin)];
+	struct row *row;
+
+	if (!r->c->nic->completes || r->c->choice.kind == POST_NOP || !r->c->size)
+		return 0;
+	snprintf(from, sizeof(from), "%s", origin); /* it may lie in a row that moves */
+	row = path_row(r->out, r->c, "total", "goodput", "GB/s");
+	if (!row)
+		return -ENOMEM;
+	summary_scale(&rate, r->c->size / 1e3);
+	row->s = rate;
+	snprintf(row->origin, sizeof(row->origin), "%s", from);
+	return 0;
+}
+
 /* Messages a second, by block, and over all. */
 static int rate_rows(struct path_run *r, const struct pass *p)
 {
@@ -286,7 +304,7 @@ static int rate_rows(struct path_run *r, const struct pass *p)
 	}
 	snprintf(row->origin, sizeof(row->origin), "%s", r->c->nic->emulated ? "emulated" : "measured");
 	free(x);
-	return rc;
+	return rc ? rc : goodput_row(r, row->s, row->origin);
 }
 
 static int run_rate(struct path_run *r)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/crossover.py finds the size at which two made-up arms meet, with an interval that
+"""scripts/crossover.py finds where two made-up arms meet, with an interval that
 holds it as often as it says; where they don't meet it says so, and where rows can't tell it doesn't guess.
 Needs no matplotlib."""
 import random
@@ -41,7 +41,7 @@ def mean(x, half):
     return Mean(x, x - half, x + half, 'row', 1, False, 'measured')
 
 
-class Crossover(Case):
+class Said(Case):
     def found(self, *args):
         r = subprocess.run([sys.executable, SCRIPT, self.dir, *args], capture_output=True, text=True, check=False)
         self.assertEqual((r.returncode, r.stderr), (0, ''))
@@ -53,6 +53,8 @@ class Crossover(Case):
         self.assertEqual(r.stderr.count('\n'), 1)
         self.assertIn(words, r.stderr)
 
+
+class Crossover(Said):
     def test_a_known_one(self):
         Sent(self.dir).arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied).write()
         line, = self.found()
@@ -101,6 +103,69 @@ class Crossover(Case):
         other = self.dir + '2'
         Sent(other).arm('d', 'on-demand', demand, mechanism='mlock').write()
         self.refused_with('no two arms', other)
+
+
+class Submitted(Run):
+    VARIABLES = {**Run.VARIABLES, 'submitter': 'gpu', 'blocks': '1'}
+
+    def arm(self, name, submitter, cost, values=SIZES, over='size', metric=('latency', 'ns'), stage='total', **base):
+        def rows(i, rep):
+            return [(stage, '-', 'measured', cost(float(values[i]), rep))]
+        return self.experiment(name, over, values, rows=rows, base={'submitter': submitter, **base}, metric=metric)
+
+
+class AnyArms(Said):
+    """Of any variable over any numeric one."""
+
+    def test_a_known_one(self):
+        run = Submitted(self.dir).arm('a', 'gpu', copied).arm('b', 'proxy', demand)
+        run.arm('c', 'cpu', lambda s, r: 9000 + demand(s)).write()
+        lines = self.found('--of', 'submitter')
+        self.assertEqual(len(lines), 3)
+        self.assertRegex(lines[0], r'^path: gpu against proxy: crossover at 36 KiB \[.*\]: gpu is better below it, '
+                                   r'of 64 B to 1 MiB \(8 sizes\); latency total, intervals 95 % within the run')
+        self.assertIn('gpu against cpu: crossover at 146 KiB', lines[1])    # 11950 / 0.08
+        self.assertIn('proxy against cpu: no crossover: excluded', lines[2])
+        self.assertIn('proxy is better at each', lines[2])
+
+    def test_more_is_better_of_rates(self):
+        def faster(n, _=0):
+            return 100 + 10 * n
+
+        run = Submitted(self.dir).arm('a', 'gpu', faster, ('1', '2', '4', '64'), 'blocks', ('rate', 'Mmsg/s'))
+        run.arm('b', 'proxy', lambda n, r: 150 + n, ('1', '2', '4', '64'), 'blocks', ('rate', 'Mmsg/s')).write()
+        line, = self.found('--of=submitter', '--over=blocks', '--metric=rate')
+        self.assertRegex(line, r'crossover at blocks=5\.\d+ \[.*proxy is better below it, of blocks=1 to blocks=64 \(4 values\)')
+        # control: of a latency with the same figures it is the other one
+        other = Submitted(self.dir + '2').arm('a', 'gpu', faster, ('1', '2', '4', '64'), 'blocks')
+        self.dir = other.arm('b', 'proxy', lambda n, r: 150 + n, ('1', '2', '4', '64'), 'blocks').write()
+        line, = self.found('--of=submitter', '--over=blocks')
+        self.assertIn('gpu is better below it', line)
+
+    def test_groups_differ_in_nothing_else(self):
+        run = Submitted(self.dir).arm('a', 'gpu', copied).arm('b', 'proxy', demand)
+        run.arm('c', 'gpu', copied, nic='peer').arm('d', 'proxy', demand, batch='2').write()
+        line, = self.found('--of', 'submitter')     # the last two have no partner
+        self.assertTrue(line.startswith('path: gpu against proxy'), line)
+        run.arm('e', 'proxy', lambda s, r: 9 * demand(s), nic='peer').write()
+        lines = self.found('--of', 'submitter')
+        self.assertEqual([x.split(':')[0] for x in lines], ['path nic=soft', 'path nic=peer'])
+
+    def test_of_a_stage(self):
+        run = Submitted(self.dir).arm('a', 'gpu', copied, stage='submit').arm('b', 'proxy', demand, stage='submit')
+        run.write()
+        self.assertIn('latency submit', self.found('--of', 'submitter', '--stage', 'submit')[0])
+        self.refused_with('no two values of submitter with rows total latency', self.dir, '--of', 'submitter')
+
+    def test_what_is_asked_wrongly(self):
+        Submitted(self.dir).arm('a', 'gpu', copied).arm('b', 'proxy', demand).write()
+        self.refused_with('has no variable "workers"', self.dir, '--of', 'workers')
+        self.refused_with('has no variable "depth"', self.dir, '--of', 'submitter', '--over', 'depth')
+        self.refused_with('--of and --over are both size', self.dir, '--of', 'size')
+        self.refused_with('ordering is no number', self.dir, '--of', 'submitter', '--over', 'ordering')
+        self.refused_with('--over belongs to --of', self.dir, '--over', 'size')
+        self.refused_with('--of stands twice', self.dir, '--of', 'size', '--of', 'size')
+        self.refused_with('--of needs a value', self.dir, '--of')
 
 
 class Function(unittest.TestCase):

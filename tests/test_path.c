@@ -94,12 +94,12 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 		return "its link";
 	if (!word_of(r->origin, "|measured|emulated|") || strcmp(r->order_class, c->order_class))
 		return "its origin or order class";
-	if (!word_of(r->unit, "|ns|Mmsg/s|count|ns/msg|count/msg|cores|"))
+	if (!word_of(r->unit, "|ns|Mmsg/s|GB/s|count|ns/msg|count/msg|cores|"))
 		return "its unit";
 	if (!s->n || isnan(s->mean))
 		return "it has no number";
 	/* (a rate is over all messages, its distribution over whole blocks) */
-	if (!strcmp(r->metric, "rate"))
+	if (!strcmp(r->metric, "rate") || !strcmp(r->metric, "goodput"))
 		return s->mean > 0 && !(s->ci_lo > s->mean) && !(s->ci_hi < s->mean) ? NULL : "it is no rate, or outside its interval";
 	if (!isnan(s->min) && (s->min > s->p50 + 1e-9 || s->p50 > s->max + 1e-9 || s->mean < s->min - 1e-6 || s->mean > s->max + 1e-6))
 		return "min, median, mean and max are not in order";
@@ -109,6 +109,18 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 	if (!strcmp(r->metric, "latency") && strcmp(r->stage, "crossing") && s->mean < 0)
 		return "it is negative";
 	return NULL;
+}
+
+/* The bytes of the messages that the rate counts; none where none is moved. */
+static const char *goodput_wrong(const struct rows *rs, const struct path_conf *c)
+{
+	const struct row *rate = row_of(rs, "total", "-", "rate"), *bytes = row_of(rs, "total", "-", "goodput");
+	int none = c->metric != METRIC_RATE || !c->nic->completes || c->choice.kind == POST_NOP || !c->size;
+
+	if (none || !bytes)
+		return none == !bytes ? NULL : "a goodput where no payload goes, or none where it does";
+	return fabs(bytes->s.mean * 1e9 - rate->s.mean * 1e6 * c->size) <= 1e-9 * bytes->s.mean * 1e9 &&
+	       !strcmp(bytes->origin, rate->origin) && bytes->s.n == rate->s.n ? NULL : "the goodput is not the rate's";
 }
 
 /* Rows of one kind that a point of these marks has to give. */
@@ -148,7 +160,7 @@ static const char *rows_wrong(const struct rows *rs, const struct path_conf *c)
 		if (!strcmp(rs->row[i].metric, "latency") && c->marks == MARKS_ALL && rs->row[i].s.n != c->messages)
 			return "a row has not one sample a message";
 	}
-	if ((what = rows_missing(rs, c)))
+	if ((what = rows_missing(rs, c)) || (what = goodput_wrong(rs, c)))
 		return what;
 	return c->nic->completes && c->marks == MARKS_ALL ? sums_wrong(rs, c->route) : NULL;
 }

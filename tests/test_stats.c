@@ -163,6 +163,29 @@ static double coverage(int trials, size_t n, size_t batch, double rho, double *n
 	return (double)hits / trials;
 }
 
+static void a_unit_changes_everything_but_n(void **state)
+{
+	double x[12000];
+	struct summary s, t;
+
+	(void)state;
+	for (int i = 0; i < 12000; i++)
+		x[i] = 3 + i % 100;
+	assert_int_equal(summary_of(x, 12000, 1, &s), 0);
+	t = s;
+	summary_scale(&t, 8);
+	for (int i = 0; i < 12000; i++)
+		x[i] *= 8;
+	assert_int_equal(summary_of(x, 12000, 1, &s), 0);
+	assert_int_equal(t.n, s.n);
+	assert_true(near(t.mean, s.mean, 1e-12) && near(t.ci_lo, s.ci_lo, 1e-12) && near(t.ci_hi, s.ci_hi, 1e-12));
+	assert_true(t.min == s.min && t.p50 == s.p50 && t.p90 == s.p90 && t.p99 == s.p99 && t.p999 == s.p999);
+	assert_true(t.max == s.max && t.mad == s.mad);
+	summary_none(&t);
+	summary_scale(&t, 8); /* nothing stays nothing */
+	assert_true(t.n == 0 && isnan(t.mean) && isnan(t.mad));
+}
+
 static void interval_covers(void **state)
 {
 	double c, narrow;
@@ -304,6 +327,7 @@ int main(void)
 		cmocka_unit_test(student_matches_tables),
 		cmocka_unit_test(quantiles_are_type_7),
 		cmocka_unit_test(summary_by_hand),
+		cmocka_unit_test(a_unit_changes_everything_but_n),
 		cmocka_unit_test(interval_covers),
 		cmocka_unit_test(difference_covers),
 		cmocka_unit_test(slope_survives_large_values),

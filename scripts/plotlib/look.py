@@ -49,7 +49,7 @@ HELPER_MARKS = ('taken', 'caught', 'relayed')
 
 # What the metrics are called on an axis.
 METRIC_SAYS = {
-    'latency': 'mean time', 'rate': 'mean rate', 'observer': 'cost of taking all marks',
+    'latency': 'mean time', 'rate': 'mean rate', 'goodput': 'payload moved', 'observer': 'cost of taking all marks',
     'floor': 'bare loop', 'fence': 'one fence and a store', 'polls': 'looks at a completion', 'responder': "the responder's own time",
     'to_rung': 'from the decision to the first doorbell', 'to_first': 'from the decision to the first instruction',
     'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'clock_error': 'what is not known of an offset',

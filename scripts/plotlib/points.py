@@ -18,8 +18,8 @@ from .look import FIVE, ORIGINS, STAGES
 Mean = namedtuple('Mean', 'mean lo hi over runs emulated origin')
 QUANTILES = ('min', 'p50', 'p90', 'p99', 'p999', 'max')
 # Without --metric the first of these that an experiment has.
-METRICS = ('latency', 'rate', 'bandwidth', 'store', 'register', 'deregister', 'floor', 'fence', 'violation_share', 'to_rung', 'to_first', 'to_end',
-           'call', 'clock_error', 'responder', 'plant_delta', 'plant_wall', 'observer', 'polls', 'stale_wqe',
+METRICS = ('latency', 'rate', 'goodput', 'bandwidth', 'store', 'register', 'deregister', 'floor', 'fence', 'violation_share', 'to_rung', 'to_first',
+           'to_end', 'call', 'clock_error', 'responder', 'plant_delta', 'plant_wall', 'observer', 'polls', 'stale_wqe',
            'stale_record')
 # What stands beside a metric as its upper bound, where rows have it.
 CEILING = {'bandwidth': 'ceiling'}
