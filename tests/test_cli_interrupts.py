@@ -68,7 +68,18 @@ class Interrupts(Case):
         self.interrupt(signal.SIGTERM)
 
     def test_hang_up(self):
+        # whoever started the tests may have it ignored, which children inherit
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         self.interrupt(signal.SIGHUP)
+
+    def test_a_hang_up_that_is_ignored_stays_so(self):
+        """As nohup has it."""
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        p, _ = self.start('probe=fake', 'ms=100', 'depth=1..5+1')
+        self.wait_for(self.points)
+        p.send_signal(signal.SIGHUP)
+        _, err = p.communicate(timeout=BOUND)
+        self.assertEqual(p.returncode, OK, err)
 
     def test_more_children_than_one(self):
         self.interrupt(signal.SIGINT, 'probe=fake', 'nic=null,soft,peer', 'mode=ok,hang', '--cross')
