@@ -8,6 +8,7 @@
 #include "harness/machine.h"
 #include "stages/completion/quiet.h"
 #include "stages/completion/visible.h"
+#include "stages/completion/contended.h"
 #include "stages/completion/rtt.h"
 #include "stages/crossing/atomic.h"
 #include "stages/crossing/bandwidth.h"
@@ -125,6 +126,8 @@ int visible_gpu_read(const struct visible_args *a, int acquire, int loaded, int 
 	(void)a; (void)acquire; (void)loaded; (void)form; (void)device; (void)patience_s;
 	return absent();
 }
+int cont_gpu_load(struct cont_choice c) { (void)c; return absent(); }
+int cont_gpu_run(const struct cont_args *a, struct cont_choice c, double patience_s) { (void)a; (void)c; (void)patience_s; return absent(); }
 int rtt_gpu_load(struct rtt_choice c) { (void)c; return absent(); }
 int rtt_gpu_run(const struct rtt_args *a, struct rtt_choice c, double patience_s) { (void)a; (void)c; (void)patience_s; return absent(); }
 

@@ -20,6 +20,7 @@
 	X(quiet) \
 	X(visible) \
 	X(rtt) \
+	X(contended) \
 	X(tlb) \
 	X(register)
 

@@ -7,6 +7,7 @@
 #include "harness/var.h"
 #include "stages/completion/quiet.h"
 #include "stages/completion/visible.h"
+#include "stages/completion/contended.h"
 #include "stages/completion/rtt.h"
 #include "stages/issue/fence.h"
 #include "stages/issue/launch.h"
@@ -81,6 +82,13 @@ const struct var fs_vars[] = {
 	  .help = "what the responder of a round trip sends back: as many bytes as came, or 8 B inside the WQE" },
 	{ .name = "respond_ns", .unit = "ns", NUMBERS(0, 10000000), .def = "0",
 	  .help = "a real wait of the responder before each reply of every second block of messages; what of it comes back is a row" },
+	{ .name = "others", .unit = "", NUMBERS(0, OTHERS_MAX), .def = "0",
+	  .help = "blocks of one thread that post through the same NIC while one message at a time is timed" },
+	{ .name = "others_queue", .unit = "", .words = JOIN("" FS_OTHERS_QUEUES(WORD3)), NO_NUMBERS, .def = "private",
+	  .help = "whether each of the others has a queue of its own, or all post into the timed message's" },
+	{ .name = "others_batch", .unit = "", NUMBERS(1, 256), .def = "1", .help = "messages that each of the others rings for at once" },
+	{ .name = "others_pace", .unit = "ns", NUMBERS(0, 1000000), .def = "0",
+	  .help = "from one batch of each of the others to its next; 0: as fast as there is room" },
 	{ .name = "nic_workers", .unit = "", .words = "auto", NUMBERS(1, WIDE_WORKERS_MAX), .def = "auto",
 	  .help = "SMs or CPU threads of a NIC with many queues; auto: as many as queues, at most 32 SMs or a quarter of the CPUs" },
 	{ .name = "cq", .unit = "", .words = "ring|collapsed", NO_NUMBERS, .def = "ring",

@@ -135,6 +135,27 @@ class Paper(Case):
             self.assertEqual({r['value'] for r in rows['cpu'] if r['metric'] == metric}, every)
         self.assertEqual({r['value'] for r in rows['cpu-delay'] if r['metric'] == 'respond_delta'}, {'50000'})
 
+    def test_beside_others(self):
+        config = sections('F6.ini')
+        for s, of in config.items():
+            self.assertIn('emulated', of['title'], s)
+            self.assertEqual((of['absent'], of['probe']), ('skip', 'contended'))
+        # the paper's 0 to 64 blocks, in either queue; and one comparison of the queues at the same pace
+        for place in ('own', 'other', 'soft'):
+            queues = {of.get('others_queue', 'private') for s, of in config.items()
+                      if s.startswith(place + '-') and of['vary'] == 'others' and of['values'] == '0, 1..64*2'}
+            self.assertEqual(queues, self.legal('others_queue'), place)
+        paced = [of for of in config.values() if of['vary'] == 'others_queue']
+        self.assertTrue(all(int(of['others_pace']) for of in paced) and len(paced) == 2)
+        rows, _ = self.ran('F6.ini', 'messages=200', 'warmup=16')
+        self.check_rows(rows, config)
+        for v in self.legal('others_queue'):
+            mine = {(r['stage'], r['interval']): r for r in rows['cpu-queue'] if r['value'] == v and r['metric'] == 'latency'}
+            self.assertEqual(('queueing', 'built-turn') in mine, v == 'shared')
+            parts = [float(r['mean']) for (stage, i), r in mine.items() if i != '-']
+            self.assertAlmostEqual(sum(parts), float(mine[('total', '-')]['mean']), delta=1e-6 * sum(parts) + 1e-3)
+            self.assertEqual(len([r for r in rows['cpu-queue'] if r['value'] == v and r['metric'] == 'carried']), 1)
+
     def test_goodputs(self):
         config = sections('F8.ini')
         paths = {s: of for s, of in config.items() if of['probe'] == 'path'}

@@ -41,7 +41,8 @@ ORIGIN = {o.name: o for o in ORIGINS}
 FLAGGED = '#d00000'
 
 # Units of variables that have one (stages/vars.c).
-VARIABLE_UNIT = {'size': 'B', 'fresh': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'stride': 'B', 'plant': 'ns', 'untold': 'ns', 'respond_ns': 'ns'}
+VARIABLE_UNIT = {'size': 'B', 'fresh': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'stride': 'B', 'plant': 'ns', 'untold': 'ns', 'respond_ns': 'ns',
+                 'others_pace': 'ns'}
 
 # Marks that are read on another clock than the issuer's.
 NIC_MARKS = ('seen', 'started', 'fetched', 'translated', 'read', 'written', 'completed')
@@ -50,7 +51,7 @@ HELPER_MARKS = ('taken', 'caught', 'relayed')
 # What the metrics are called on an axis.
 METRIC_SAYS = {
     'latency': 'mean time', 'rate': 'mean rate', 'goodput': 'payload moved', 'observer': 'cost of taking all marks',
-    'floor': 'bare loop', 'fence': 'one fence and a store', 'polls': 'looks at a completion', 'responder': "the responder's own time",
+    'carried': 'messages of others', 'floor': 'bare loop', 'fence': 'one fence and a store', 'polls': 'looks at a completion', 'responder': "the responder's own time",
     'to_rung': 'from the decision to the first doorbell', 'to_first': 'from the decision to the first instruction',
     'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'clock_error': 'what is not known of an offset',
     'violation_share': 'messages with older words behind their flag', 'violations': 'messages with older words behind their flag',

@@ -48,9 +48,7 @@ static void rate_serve(struct service *s, void *arg)
 	t->loop(t->a, &t->g);
 }
 
-/* Agent i's CPU: the issuer's for the first, then those that the NIC's workers leave, as
- * long as there are some. */
-static int agent_cpu(const struct rate_conf *c, int i)
+int rate_agent_cpu(const struct rate_conf *c, int i)
 {
 	int n = pin_cpus(), k = 0;
 
@@ -79,7 +77,7 @@ int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans
 		t[i].a = a;
 		t[i].loop = loop;
 		rate_begin(a, &t[i].g, i, c->form == FORM_BLOCK ? i / c->threads : i % c->queues);
-		rc = service_start(&t[i].service, "posting thread", agent_cpu(c, (int)i), rate_serve, &t[i], START_S);
+		rc = service_start(&t[i].service, "posting thread", rate_agent_cpu(c, (int)i), rate_serve, &t[i], START_S);
 	}
 	if (rc) /* those that run would wait for the others */
 		st64(a->failed, 1);

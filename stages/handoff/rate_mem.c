@@ -245,7 +245,7 @@ static int64_t wrong_ring(const struct rate_mem *m, const struct rate_conf *c, u
 	return (int64_t)bad;
 }
 
-int64_t rate_wrong(const struct rate_mem *m, const struct rate_conf *c)
+int64_t rate_wrong_of(const struct rate_mem *m, const struct rate_conf *c, const uint64_t *posted)
 {
 	const struct buf *b = c->path.nic->completes ? &m->dst : &m->queue;
 	uint8_t *copy = malloc(b->bytes);
@@ -259,12 +259,25 @@ int64_t rate_wrong(const struct rate_mem *m, const struct rate_conf *c)
 		return rc;
 	}
 	for (uint32_t q = 0; q < c->queues && bad >= 0; q++) {
-		uint64_t posted = posted_of(c, q);
-		int64_t x = c->path.nic->completes ? wrong_payload(c, q, posted, copy + q * m->slots_step) :
-						     wrong_ring(m, c, q, posted, copy + q * m->queue_step);
+		int64_t x = c->path.nic->completes ? wrong_payload(c, q, posted[q], copy + q * m->slots_step) :
+						     wrong_ring(m, c, q, posted[q], copy + q * m->queue_step);
 
 		bad = x < 0 ? x : bad + x;
 	}
 	free(copy);
+	return bad;
+}
+
+int64_t rate_wrong(const struct rate_mem *m, const struct rate_conf *c)
+{
+	uint64_t *posted = malloc(c->queues * sizeof(*posted));
+	int64_t bad;
+
+	if (!posted)
+		return fs_fail(ENOMEM, "no memory to check payloads");
+	for (uint32_t q = 0; q < c->queues; q++)
+		posted[q] = posted_of(c, q);
+	bad = rate_wrong_of(m, c, posted);
+	free(posted);
 	return bad;
 }

@@ -57,7 +57,12 @@ void rate_nic_fill(const struct rate_conf *c, struct nic_many *many);
 /* After a pass: how many payload words of the target (with nic=null words of the rings)
  * are not what the last messages of each queue put there. < 0: -errno. */
 int64_t rate_wrong(const struct rate_mem *m, const struct rate_conf *c);
+/* The same by what was posted into each queue, [queues]. */
+int64_t rate_wrong_of(const struct rate_mem *m, const struct rate_conf *c, const uint64_t *posted);
 
+/* Agent i's CPU: the issuer's for the first, then those that the NIC's workers leave, as
+ * long as there are some. */
+int rate_agent_cpu(const struct rate_conf *c, int i);
 /* One pass of CPU agents: a thread each, until all have ended. -EBUSY: one would not. */
 int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans);
 

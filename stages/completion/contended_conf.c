@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a point to the agents that post through one NIC; what can't be is refused here. */
+#include "harness/err.h"
+#include "stages/completion/contended_parts.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGES_MAX = 1000000 };
+
+static int legal_numbers(const struct point *pt, struct cont_conf *c, char *why, size_t len)
+{
+	c->others = (uint32_t)fs_num(pt, "others");
+	c->queue = fs_word(pt, "others_queue");
+	c->pace_ns = (uint64_t)fs_num(pt, "others_pace");
+	c->messages = fs_is(pt, "messages", "auto") ? CONT_MESSAGES : (uint64_t)fs_num(pt, "messages");
+	c->warmup = fs_is(pt, "warmup", "auto") ? CONT_WARMUP : (uint64_t)fs_num(pt, "warmup");
+	if (fs_is(pt, "issuer", "cpu") && c->others > CONT_OTHERS_CPU)
+		return fs_refuse(EINVAL, why, len, "others=%u with issuer=cpu: a thread each; legal: others=0..%d", c->others, CONT_OTHERS_CPU);
+	if (c->messages > MESSAGES_MAX)
+		return fs_refuse(EINVAL, why, len, "messages=%llu: the stamps of every message are kept; legal: 1..%d",
+				 (unsigned long long)c->messages, MESSAGES_MAX);
+	return 0;
+}
+
+/* The agents are those of a rate, one thread a block. */
+static int resolve_rate(const struct point *pt, const struct machine *m, struct cont_conf *c, char *why, size_t len)
+{
+	char blocks[16], batch[16];
+	const char *const same[][2] = {
+		{ "sharing", c->queue == OTHERS_SHARED ? "gpu" : "exclusive" }, { "threads", "1" }, { "blocks", blocks }, { "queues", "auto" },
+		{ "batch", batch }, { "marks", "outer" }, { "messages", "auto" }, { "warmup", "auto" },
+	};
+	struct point p = *pt;
+
+	snprintf(blocks, sizeof(blocks), "%u", 1 + c->others);
+	snprintf(batch, sizeof(batch), "%lld", (long long)fs_num(pt, "others_batch"));
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		if (fs_point_set(&p, same[i][0], same[i][1]))
+			return fs_refuse(EINVAL, why, len, "%s=%s isn't known", same[i][0], same[i][1]);
+	return rate_resolve(&p, m, &c->rate, why, len);
+}
+
+int cont_resolve(const struct point *pt, const struct machine *m, struct cont_conf *c, char *why, size_t len)
+{
+	uint32_t batch = (uint32_t)fs_num(pt, "others_batch"), depth = (uint32_t)fs_num(pt, "depth");
+	const struct path_conf *path = &c->rate.path;
+	int rc;
+
+	memset(c, 0, sizeof(*c));
+	if ((rc = legal_numbers(pt, c, why, len)))
+		return rc;
+	if (batch > depth)
+		return fs_refuse(EINVAL, why, len, "others_batch=%u with depth=%u: a batch would wait for room that is never there; legal: depth=%u or more",
+				 batch, depth, batch);
+	if ((rc = resolve_rate(pt, m, c, why, len)))
+		return rc;
+	if (!path->nic->completes)
+		return fs_refuse(EINVAL, why, len, "nic=null: no message completes, and nobody is in anybody's way; legal: nic=soft or peer");
+	c->choice.ord = path->choice.ord;
+	c->choice.form = c->rate.form;
+	c->choice.kind = path->choice.kind;
+	c->choice.device = path->issuer_gpu;
+	c->choice.agents = c->rate.agents;
+	c->choice.beside = path->nic->on_gpu && path->nic_gpu == path->issuer_gpu ? c->rate.workers : 0;
+	return 0;
+}
+
+const char *const cont_reads[] = {
+	"nic", "issuer", "gpu", "nic_gpu", "others", "others_queue", "others_batch", "others_pace", "nic_workers", "ordering", "doorbell",
+	"depth", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "page", "fault", "messages", "warmup",
+	"cpu", "nic_cpu", NULL
+};

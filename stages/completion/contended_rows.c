@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of a contended message: its intervals on its own clock, and the load that was carried beside. */
+#include "harness/err.h"
+#include "harness/pin.h"
+#include "stages/completion/contended_parts.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 16 };            /* neighbouring messages are not independent */
+#define BUSY 0.9                /* from here on the NIC's workers are the limit */
+
+/* Of stamps `from` to `to`; link: what lies between is seen as one. */
+struct piece { int from, to; const char *stage, *interval; int shared; };
+
+static const struct piece pieces[] = {
+	{ CONT_INTENT, CONT_NOTICED, "total", "-", 0 },
+	{ CONT_INTENT, CONT_RUNG, "submit", "-", 0 },
+	{ CONT_INTENT, CONT_RESERVED, "issue", "intent-reserved", 0 },
+	{ CONT_RESERVED, CONT_BUILT, "handoff", "reserved-built", 0 },
+	{ CONT_BUILT, CONT_TURN, "queueing", "built-turn", 1 },
+	{ CONT_TURN, CONT_RUNG, "handoff", "turn-rung", 0 },
+	{ CONT_RUNG, CONT_NOTICED, "-", "rung-noticed", 0 },
+};
+
+static int piece_row(const struct cont_conf *c, const struct piece *p, const uint64_t *t, double rate, double *ns, struct rows *out)
+{
+	struct row *r = path_row(out, &c->rate.path, p->stage, "latency", "ns");
+
+	if (!r)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < c->messages; i++)
+		ns[i] = (double)(t[i * CONT_STAMPS + p->to] - t[i * CONT_STAMPS + p->from]) * rate;
+	snprintf(r->interval, sizeof(r->interval), "%s", p->interval);
+	path_origin(r, &c->rate.path, p->to == CONT_NOTICED);
+	return summary_of(ns, c->messages, BATCH, &r->s);
+}
+
+static int one_row(const struct cont_conf *c, const char *metric, const char *unit, double x, uint64_t n, struct rows *out)
+{
+	struct row *r = path_row(out, &c->rate.path, "-", metric, unit);
+
+	if (!r)
+		return -ENOMEM;
+	summary_one(&r->s, x);
+	r->s.n = n;
+	path_origin(r, &c->rate.path, 1);
+	return 0;
+}
+
+static double busy_of(const struct cont_conf *c, const struct cont_got *g)
+{
+	double busy = 0;
+
+	for (uint32_t i = 0; i < c->rate.workers; i++)
+		busy += g->nic[i].all ? (double)g->nic[i].busy / (double)g->nic[i].all / c->rate.workers : 0;
+	return busy;
+}
+
+static void flags(const struct cont_conf *c, const struct cont_got *g, struct rows *out)
+{
+	double busy = busy_of(c, g);
+	const char *code = NULL;
+	char why[320], words[256];
+	uint64_t stale = 0;
+
+	for (uint32_t i = 0; i < c->rate.workers; i++)
+		stale += g->nic[i].stale_wqe;
+	if (stale || g->wrong) {
+		code = "stale";
+		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words%s", (unsigned long long)stale,
+			 (unsigned long long)g->wrong, path_order_words(&c->rate.path, words, sizeof(words)));
+	} else if (c->rate.crowded) {
+		code = "crowded";
+		snprintf(why, sizeof(why), "%u posting threads and %u of the NIC share %d CPUs: what one waits for is the scheduler",
+			 c->choice.device < 0 ? c->choice.agents : 0, c->rate.path.nic->on_gpu ? 0 : c->rate.workers, pin_cpus());
+	} else if (busy > BUSY) {
+		code = "nic-limit";
+		snprintf(why, sizeof(why), "the stand-in was the limit: its %u workers were busy %.0f %% of the time", c->rate.workers, busy * 100);
+	} else if (g->own.unsettled) {
+		code = "unsettled";
+		snprintf(why, sizeof(why), "the SM's clock had not settled");
+	}
+	for (size_t i = 0; code && i < out->n; i++)
+		row_flag(&out->row[i], code, why);
+}
+
+int cont_rows(const struct cont_mem *m, const struct cont_conf *c, const struct cont_got *g, struct rows *out)
+{
+	const struct clock_pair *a = &g->own.begin, *z = &g->own.end;
+	uint64_t *t = malloc(c->messages * CONT_STAMPS * sizeof(*t));
+	double *ns = malloc(c->messages * sizeof(*ns)), wall = (double)(z->wall - a->wall), rate;
+	int rc;
+
+	if (!t || !ns)
+		rc = fs_fail(ENOMEM, "no memory for samples");
+	else if (z->ticks <= a->ticks || z->wall <= a->wall)
+		rc = fs_fail(ERANGE, "the messages took no time by the agents' clock; legal: more messages");
+	else
+		rc = place_read(&m->stamps, 0, t, c->messages * CONT_STAMPS * sizeof(*t));
+	rate = rc ? 0 : wall / (double)(z->ticks - a->ticks);
+	for (size_t i = 0; !rc && i < sizeof(pieces) / sizeof(pieces[0]); i++)
+		if (!pieces[i].shared || !form_owns(c->choice.form))
+			rc = piece_row(c, &pieces[i], t, rate, ns, out);
+	if (!rc && !(rc = one_row(c, "carried", "Mmsg/s", (double)g->own.others * 1e3 / wall, g->own.others, out)))
+		rc = one_row(c, "nic_busy", "share", busy_of(c, g), 1, out);
+	free(t);
+	free(ns);
+	if (!rc)
+		flags(c, g, out);
+	return rc;
+}

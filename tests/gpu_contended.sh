@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Messages that are timed while others post through the same NIC, by GPU agents: every order in private and shared
+# queues, to a NIC on other SMs and on CPUs; the intervals have no rest; the others carry load, the more the more they
+# are, and a pace holds them to it; faults end in words. Control: with nobody beside it nothing is carried.
+#
+#   tests/gpu_contended.sh FIVESTAGE
+#
+# Exits 77 without a GPU.
+
+set -u
+fs=$1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
+if grep -q 'needs a GPU' "$tmp/log"; then
+	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
+	exit 77
+fi
+
+bad() {
+	echo "FAILED $*"
+	tail -n 20 "$tmp/log"
+	failed=$((failed + 1))
+}
+
+# expect NAME EXIT REGEX SETTING...: the run ends with EXIT and says REGEX
+expect() {
+	local name=$1 want=$2 regex=$3 got
+	shift 3
+	timeout 300 "$fs" run probe=contended messages=4000 depth=64 entries=64 "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
+	got=$?
+	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
+		bad "$name: exit $got, expected $want and /$regex/"
+		return 1
+	fi
+	echo "ok $name"
+}
+
+# mean DIR STAGE INTERVAL METRIC: of each point, one a line, in the order of the values
+mean() {
+	awk -F, -v stage="$2" -v interval="$3" -v metric="$4" 'NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
+		$col["stage"] == stage && $col["interval"] == interval && $col["metric"] == metric {
+			print $col["value"], $col["mean"] }' "$tmp/$1/summary.csv" | sort -n | cut -d' ' -f2
+}
+
+orders=gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release
+over_pcie=sys-fence,sys-fence-record,sys-release
+for nic in "peer nic_gpu=gpu" soft; do
+	n=${nic%% *}
+	[ "$n" = soft ] && orders=$over_pcie
+	safe="nic=$nic ordering=sys-fence-record"
+	for queue in private shared; do
+		expect "$n-$queue" 0 ' 0 failed' nic=$nic others=8 others_queue=$queue others_batch=4 "ordering=$orders"
+		expect "$n-$queue-pointer" 0 ' 0 failed' nic=$nic others=8 others_queue=$queue size=64 "ordering=$orders"
+		expect "$n-$queue-many" 0 ' 0 failed' $safe others_queue=$queue others=0,1,8,64
+		expect "$n-$queue-paced" 0 ' 0 failed' $safe others_queue=$queue others=8 others_pace=100000
+		expect "$n-$queue-key" 1 'CQE with syndrome 0x13' $safe others_queue=$queue others=2 fault=key
+		expect "$n-$queue-error" 1 'CQE with syndrome 0x14' $safe others_queue=$queue others=2 fault=error-cqe
+		expect "$n-$queue-dead" 1 'no completion of message' $safe others_queue=$queue others=2 fault=dead-nic
+		mapfile -t carried < <(mean "$n-$queue-many" - - carried)
+		echo "$n $queue: carried ${carried[*]} Mmsg/s beside 0, 1, 8 and 64; total $(mean "$n-$queue-many" total - latency | tr '\n' ' ')ns"
+		awk "BEGIN { exit !(${carried[0]:-1} == 0 && ${carried[1]:-0} > 0 && ${carried[2]:-0} > 0 && ${carried[3]:-0} > 0) }" ||
+			bad "$n $queue: nobody beside it carried something, or somebody nothing"
+		paced=$(mean "$n-$queue-paced" - - carried)
+		echo "$n $queue: carried ${paced:-nothing} Mmsg/s at a pace for 0.08"
+		awk "BEGIN { exit !(${paced:-0} <= 0.0808) }" || bad "$n $queue: faster than its pace"
+		awk -v t="$(mean "$n-$queue-paced" total - latency)" -v s="$(mean "$n-$queue-paced" submit - latency)" \
+			-v w="$(mean "$n-$queue-paced" - rung-noticed latency)" 'BEGIN { d = t - s - w; exit !(t > 0 && d < 1 && d > -1) }' ||
+			bad "$n $queue: submit and what follows aren't the total"
+	done
+done
+echo "$failed failed"
+[ $failed -eq 0 ]
