@@ -137,37 +137,22 @@ HD uint64_t rate_goal(const struct rate_args *a, const struct rate_agent *g, uin
 	return each * ((a->agents - (g->q.qpn - a->qpn) + a->queues - 1) / a->queues);
 }
 
-/* An agent's whole run: warm-up and measured messages by the same code, so that it is
- * there when it counts. */
-HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c, const int ord, const int form, const int kind,
-		 const int spans)
+/* Warmed up: all meet, and counts begin anew. */
+HD void rate_measured(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form, struct clock_pair *begin)
+{
+	if (g->status == RATE_OK)
+		rate_meet(a, g, c, form);
+	*begin = clock_pair_read(a->gettime);
+	for (int i = 0; i < RATE_SPANS; i++)
+		g->sum[i] = 0;
+	g->turns = 0;
+}
+
+/* How it ended; by its first lane. */
+HD void rate_report(const struct rate_args *a, const struct rate_agent *g, struct clock_pair begin)
 {
 	struct rate_out *o = a->out + g->number;
-	struct clock_pair begin = { 0, 0 };
-	uint64_t each = a->warmup;
 
-	g->goal = 0;
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
-	for (int measured = 0; measured < 2; measured++) {
-		if (measured) {
-			if (g->status == RATE_OK)
-				rate_meet(a, g, c, form);
-			begin = clock_pair_read(a->gettime);
-			for (int i = 0; i < RATE_SPANS; i++)
-				g->sum[i] = 0;
-			g->turns = 0;
-			each = a->messages;
-		}
-		/* an unfair lock doesn't give equal shares: all draw from one count */
-		g->goal += rate_goal(a, g, each);
-		if (g->status == RATE_OK)
-			rate_post(a, g, each, c, ord, form, kind, spans);
-		rate_drain(a, g, c, form);
-	}
-	if (c.lane)
-		return;
 	if (g->status != RATE_OK)
 		st64(a->failed, 1);
 	o->end = clock_pair_read(a->gettime);
@@ -181,6 +166,33 @@ HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c,
 	for (int i = 0; i < RATE_SPANS; i++)
 		o->ticks[i] = g->sum[i];
 	st64_release_sys(&o->status, g->status);
+}
+
+/* An agent's whole run: warm-up and measured messages by the same code, so that it is
+ * there when it counts. */
+HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c, const int ord, const int form, const int kind,
+		 const int spans)
+{
+	struct clock_pair begin = { 0, 0 };
+	uint64_t each = a->warmup;
+
+	g->goal = 0;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+	for (int measured = 0; measured < 2; measured++) {
+		if (measured) {
+			rate_measured(a, g, c, form, &begin);
+			each = a->messages;
+		}
+		/* an unfair lock doesn't give equal shares: all draw from one count */
+		g->goal += rate_goal(a, g, each);
+		if (g->status == RATE_OK)
+			rate_post(a, g, each, c, ord, form, kind, spans);
+		rate_drain(a, g, c, form);
+	}
+	if (!c.lane)
+		rate_report(a, g, begin);
 }
 
 /* X(order, form): the loops that there are, for inline and for fetched payloads,
