@@ -137,22 +137,23 @@ HD uint64_t rate_goal(const struct rate_args *a, const struct rate_agent *g, uin
 	return each * ((a->agents - (g->q.qpn - a->qpn) + a->queues - 1) / a->queues);
 }
 
-/* Warmed up: all meet, and counts begin anew. */
-HD void rate_measured(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form, struct clock_pair *begin)
+/* Warmed up: all meet, and counts begin anew; when that was. */
+HD struct clock_pair rate_measured(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form)
 {
+	struct clock_pair begin;
+
 	if (g->status == RATE_OK)
 		rate_meet(a, g, c, form);
-	*begin = clock_pair_read(a->gettime);
+	begin = clock_pair_read(a->gettime);
 	for (int i = 0; i < RATE_SPANS; i++)
 		g->sum[i] = 0;
 	g->turns = 0;
+	return begin;
 }
 
-/* How it ended; by its first lane. */
-HD void rate_report(const struct rate_args *a, const struct rate_agent *g, struct clock_pair begin)
+/* How it ended, to where it stands; by its first lane. */
+HD void rate_report(const struct rate_args *a, struct rate_out *o, const struct rate_agent *g, struct clock_pair begin)
 {
-	struct rate_out *o = a->out + g->number;
-
 	if (g->status != RATE_OK)
 		st64(a->failed, 1);
 	o->end = clock_pair_read(a->gettime);
@@ -173,6 +174,7 @@ HD void rate_report(const struct rate_args *a, const struct rate_agent *g, struc
 HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c, const int ord, const int form, const int kind,
 		 const int spans)
 {
+	struct rate_out *o = a->out + g->number;
 	struct clock_pair begin = { 0, 0 };
 	uint64_t each = a->warmup;
 
@@ -182,7 +184,7 @@ HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c,
 #endif
 	for (int measured = 0; measured < 2; measured++) {
 		if (measured) {
-			rate_measured(a, g, c, form, &begin);
+			begin = rate_measured(a, g, c, form);
 			each = a->messages;
 		}
 		/* an unfair lock doesn't give equal shares: all draw from one count */
@@ -191,8 +193,9 @@ HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c,
 			rate_post(a, g, each, c, ord, form, kind, spans);
 		rate_drain(a, g, c, form);
 	}
-	if (!c.lane)
-		rate_report(a, g, begin);
+	if (c.lane)
+		return;
+	rate_report(a, o, g, begin);
 }
 
 /* X(order, form): the loops that there are, for inline and for fetched payloads,

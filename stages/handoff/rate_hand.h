@@ -119,6 +119,7 @@ HD void hand_loop(const struct hand_args *h, struct rate_agent *g, struct hander
 HD void hand_run(const struct hand_args *h, struct rate_agent *g, const int form, const int instr)
 {
 	struct hander s = hander_of(h, g->q.qpn - h->r.qpn);
+	struct rate_out *o = h->r.out + g->number;
 	struct clock_pair begin = { 0, 0 };
 	struct coop alone = { 0, 1 };
 
@@ -129,13 +130,13 @@ HD void hand_run(const struct hand_args *h, struct rate_agent *g, const int form
 		uint64_t each = measured ? h->r.messages : h->r.warmup;
 
 		if (measured)
-			rate_measured(&h->r, g, alone, FORM_SOLO, &begin);
+			begin = rate_measured(&h->r, g, alone, FORM_SOLO);
 		if (g->status == RATE_OK && each)
 			hand_loop(h, g, &s, each, form, instr);
 		if (g->status == RATE_OK && g->last && hand_wait(h, g, &s, g->last, 1))
 			polled();
 	}
-	rate_report(&h->r, g, begin);
+	rate_report(&h->r, o, g, begin);
 }
 
 /* X(form, instr): the loops that there are. */

@@ -134,7 +134,7 @@ int rate_help_rows(const struct rate_conf *c, struct rate_helped *got, int passe
 	    (rc = mean_row(c, "helper_switches", "count/msg", got->waited / n, n, out)) ||
 	    (rc = mean_row(c, "helper_preempted", "count/msg", got->preempted / n, n, out)) ||
 	    (rc = mean_row(c, "helper_rings", "count/msg", got->doorbells / got->taken, got->taken, out)) ||
-	    (rc = mean_row(c, "helper_batch", "msg/doorbell", got->taken / got->doorbells, got->doorbells, out)))
+	    (rc = mean_row(c, "helper_batch", "count", got->taken / got->doorbells, got->doorbells, out)))
 		return rc;
 	return rate_spread_row(out, c, "-", "helper_busy", "share", got->busy, c->helpers, passes);
 }
