@@ -17,8 +17,10 @@
 #include <errno.h>
 #include <math.h>
 
-enum { POINTS = 2000, POINTS_MIN = 12, SEED = 815 };
-#define BUDGET_S 6.0 /* for random points; a busy machine does fewer */
+/* Issuers, workers and NIC take turns on two CPUs, and where others want these too each turn is milliseconds:
+ * few messages, of which many are under way. */
+enum { POINTS = 2000, POINTS_MIN = 5, SEED = 815 };
+#define BUDGET_S 5.0 /* for random points; a busy machine does fewer */
 
 /* The path refuses a CPU issuer and a helper on one CPU. */
 static void need_two_cpus(void)
@@ -29,7 +31,7 @@ static void need_two_cpus(void)
 
 static void proxy_point(struct point *pt, const char *text)
 {
-	rate_point(pt, "submitter=proxy messages=1500 warmup=100");
+	rate_point(pt, "submitter=proxy messages=120 warmup=16");
 	point_set(pt, text);
 	fs_point_id(pt);
 }
@@ -95,12 +97,13 @@ static void run_proxy(const struct point *pt)
 /* ---- points ---- */
 
 static const char *const grid[] = {
-	"", "depth=1", "depth=64 proxy_batch=16", "depth=64 proxy_batch=4 marks=outer", "proxy=baseline depth=32 proxy_batch=16",
-	"threads=2 depth=16", "threads=4 workers=2 depth=8 proxy_batch=4", "blocks=3 workers=3 depth=16", "threads=3 proxy=baseline depth=8 proxy_batch=16",
-	"threads=4 proxy=baseline rings=2 depth=16 proxy_batch=2", "threads=4 proxy=baseline rings=2 workers=2 depth=4", "threads=3 proxy=baseline rings=2 depth=64",
-	"size=0", "size=28 depth=8", "size=200 depth=16 proxy_batch=16", "size=4096 depth=8 page=64k", "payload=pointer size=8 depth=16",
-	"doorbell=ring depth=8", "doorbell=ring-record-ring depth=8 proxy_batch=3", "entries=4 depth=4 proxy_batch=16", "messages=1 warmup=0",
-	"messages=150000 depth=1024 entries=1024 proxy_batch=16 marks=outer", "nic_workers=2 threads=2 depth=8",
+	"depth=1 messages=20 warmup=4", "depth=64 proxy_batch=16", "depth=64 proxy_batch=4 marks=outer", "proxy=baseline depth=32 proxy_batch=16",
+	"threads=2 depth=16", "threads=4 workers=2 depth=8 proxy_batch=4 marks=outer", "blocks=3 workers=3 depth=16",
+	"threads=3 proxy=baseline depth=16 proxy_batch=16", "threads=4 proxy=baseline rings=2 depth=16 proxy_batch=2 marks=outer",
+	"threads=4 proxy=baseline rings=2 workers=2 depth=8", "threads=3 proxy=baseline rings=2 depth=64 marks=outer",
+	"size=0 depth=8", "size=28 depth=8", "size=200 depth=16 proxy_batch=16", "size=4096 depth=16 page=64k marks=outer", "payload=pointer size=8 depth=16",
+	"doorbell=ring depth=8", "doorbell=ring-record-ring depth=16 proxy_batch=3", "entries=4 depth=4 proxy_batch=16 messages=40", "messages=1 warmup=0",
+	"messages=70000 warmup=0 depth=1024 entries=1024 proxy_batch=16 marks=outer", "nic_workers=2 threads=2 depth=16",
 };
 
 static void every_kind_of_point(void **state)
@@ -114,11 +117,11 @@ static void every_kind_of_point(void **state)
 			struct rate_conf c;
 			char why[256];
 
-			proxy_point(&pt, k ? "nic=null" : "nic=soft");
+			proxy_point(&pt, k ? "nic=null marks=outer" : "nic=soft");
 			point_set(&pt, grid[i]);
 			if (!rate_resolve(&pt, suite_machine(), &c, why, sizeof(why)))
 				run_proxy(&pt);
-			else if (!k)
+			else if (!k || !strstr(grid[i], "nic_workers"))
 				fail_msg("%s: %s", grid[i], why);
 		}
 }
@@ -142,6 +145,11 @@ static void set_number(struct point *pt, const char *name, uint64_t v)
 	assert_int_equal(fs_point_set(pt, name, text), 0);
 }
 
+static void set_word(struct point *pt, const char *name, uint64_t words)
+{
+	pt->val[fs_var_find(name)] = (struct value){ .word = (int)below(words), .pair = -1 };
+}
+
 static void random_points(void **state)
 {
 	static const char *const doorbells[] = { "record-ring", "ring-record-ring", "ring" };
@@ -152,7 +160,7 @@ static void random_points(void **state)
 	need_two_cpus();
 	seed = SEED;
 	while (done < POINTS && (done < POINTS_MIN || !deadline_over(until))) {
-		uint64_t entries = 4u << below(7);
+		uint64_t entries = 4u << below(7), depth = below(4) ? entries / 2 + 1 + below(entries / 2) : 1 + below(4);
 		struct rate_conf c;
 		struct point pt;
 		char why[256];
@@ -163,14 +171,15 @@ static void random_points(void **state)
 		assert_int_equal(fs_point_set(&pt, "doorbell", doorbells[below(3)]), 0);
 		set_number(&pt, "size", below(3) ? below(29) : below(600));
 		set_number(&pt, "entries", entries);
-		set_number(&pt, "depth", 1 + below(entries));
+		set_number(&pt, "depth", depth);
 		set_number(&pt, "proxy_batch", 1 + below(PROXY_BATCH_MAX));
 		set_number(&pt, "threads", 1 + below(4));
 		set_number(&pt, "workers", below(3) ? 1 : 1 + below(3));
 		if (below(2))
 			set_number(&pt, "rings", 1 + below(4));
-		set_number(&pt, "messages", 1 + below(400));
-		set_number(&pt, "warmup", below(100));
+		set_number(&pt, "messages", 1 + below(120));
+		set_number(&pt, "warmup", below(16));
+		set_word(&pt, "marks", 2);
 		fs_point_id(&pt);
 		if (rate_resolve(&pt, suite_machine(), &c, why, sizeof(why))) {
 			refused++;
@@ -406,12 +415,11 @@ static void faults_end_in_words(void **state)
 	(void)state;
 	need_two_cpus();
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		uint64_t until = deadline_in_s(100);
 		struct point pt;
 		struct rows rs;
 		int rc;
 
-		proxy_point(&pt, "messages=3000 warmup=64");
+		proxy_point(&pt, "messages=160 warmup=16");
 		point_set(&pt, faults[i].point);
 		rows_init(&rs);
 		fs_reason_clear();
@@ -419,7 +427,6 @@ static void faults_end_in_words(void **state)
 		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more))
 			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
 		rows_free(&rs);
-		assert_false(deadline_over(until));
 		point_set(&pt, "fault=none"); /* control */
 		run_proxy(&pt);
 	}

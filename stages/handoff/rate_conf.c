@@ -76,9 +76,11 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 	c->workers = 0;
 	if (!c->path.nic->start_many && c->path.nic->completes)
 		return fs_refuse(EINVAL, why, len, "nic=%s serves one queue alone; legal: null, soft, peer", c->path.nic->name);
-	if (!c->path.nic->start_many)
-		c->workers = 0;
-	else if (!fs_is(pt, "nic_workers", "auto"))
+	if (!c->path.nic->start_many) {
+		c->crowded = c->helpers && (c->path.issuer_gpu < 0 ? (int)c->agents : 0) + (int)c->helpers > cpus;
+		return 0;
+	}
+	if (!fs_is(pt, "nic_workers", "auto"))
 		c->workers = (uint32_t)fs_num(pt, "nic_workers");
 	else if (c->path.nic->on_gpu)
 		c->workers = c->queues < 32 ? c->queues : 32;
