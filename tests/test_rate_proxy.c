@@ -19,8 +19,8 @@
 
 /* Issuers, workers and NIC take turns on two CPUs, and where others want these too each turn is milliseconds:
  * few messages, of which many are under way. */
-enum { POINTS = 2000, POINTS_MIN = 5, SEED = 815 };
-#define BUDGET_S 5.0 /* for random points; a busy machine does fewer */
+enum { POINTS = 2000, POINTS_MIN = 4, SEED = 815 };
+#define BUDGET_S 4.0 /* for random points; a busy machine does fewer */
 
 /* The path refuses a CPU issuer and a helper on one CPU. */
 static void need_two_cpus(void)
@@ -113,7 +113,7 @@ static void every_kind_of_point(void **state)
 	(void)state;
 	need_two_cpus();
 	for (size_t i = 0; i < sizeof(grid) / sizeof(grid[0]); i++)
-		for (int k = 0; k < 2; k++) {
+		for (int k = 0; k < (i % 4 ? 1 : 2); k++) { /* some into nobody too */
 			struct rate_conf c;
 			char why[256];
 
@@ -399,9 +399,8 @@ static void strange_things_end_a_worker(void **state)
 /* ---- faults ---- */
 
 static const struct { const char *point; int code; const char *says, *more; } faults[] = {
-	{ "fault=stuck-worker depth=8", ETIMEDOUT, "no completion of message", "worker 0, which serves its ring 0, rang for" },
-	{ "fault=stuck-worker depth=8 threads=3 workers=2", ETIMEDOUT, "no completion of message", "worker 0, which serves" },
-	{ "fault=killed-worker depth=8", ETIMEDOUT, "no completion of message", "whose thread had ended, rang for" },
+	/* these wait two seconds */
+	{ "fault=stuck-worker depth=8 threads=3 workers=2", ETIMEDOUT, "no completion of message", "worker 0, which serves its ring" },
 	{ "fault=killed-worker depth=8 proxy=baseline threads=2", ETIMEDOUT, "no completion of message", "whose thread had ended, rang for" },
 	{ "fault=ring-overrun depth=8", EPROTO, "ring 0 was overrun", "it found message" },
 	{ "fault=ring-overrun depth=8 proxy=baseline threads=2", EPROTO, "ring 0 was overrun", "worker 0" },
@@ -428,7 +427,8 @@ static void faults_end_in_words(void **state)
 			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
 		rows_free(&rs);
 		point_set(&pt, "fault=none"); /* control */
-		run_proxy(&pt);
+		if (!i)
+			run_proxy(&pt);
 	}
 }
 
