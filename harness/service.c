@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 struct service {
 	const char *name;
@@ -16,6 +18,21 @@ struct service {
 	void *arg;
 	pthread_t thread;
 };
+
+struct thread_usage thread_usage_now(void)
+{
+	struct thread_usage u = { 0, 0, 0 };
+	struct timespec t;
+	struct rusage r;
+
+	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+		u.cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (!getrusage(RUSAGE_THREAD, &r)) {
+		u.waited = (uint64_t)r.ru_nvcsw;
+		u.preempted = (uint64_t)r.ru_nivcsw;
+	}
+	return u;
+}
 
 int service_stopping(const struct service *s)
 {

@@ -6,7 +6,14 @@
 #ifndef FS_SERVICE_H
 #define FS_SERVICE_H
 
+#include <stdint.h>
+
 struct service;
+
+/* What the calling thread has used so far: CPU time, and switches of its own accord and of
+ * others'. Zeroes where the system doesn't say. */
+struct thread_usage { uint64_t cpu_ns, waited, preempted; };
+struct thread_usage thread_usage_now(void);
 
 /* Nonzero when the thread should finish what it has and return. */
 int service_stopping(const struct service *s);

@@ -15,7 +15,7 @@
 #include "stages/crossing/load.h"
 #include "stages/crossing/pingpong.h"
 #include "stages/crossing/store.h"
-#include "stages/handoff/rate.h"
+#include "stages/handoff/rate_hand.h"
 #include "stages/issue/fence.h"
 #include "stages/issue/floor.h"
 #include "stages/issue/launch.h"
@@ -91,6 +91,13 @@ int floor_gpu_run(const struct floor_args *a, int ord, int mode, int device, dou
 	return absent();
 }
 
+int hand_gpu_load(int form, int instr, int device) { (void)form; (void)instr; (void)device; return absent(); }
+int hand_gpu_run(const struct hand_args *h, int form, int instr, unsigned blocks, unsigned threads, unsigned beside, int device,
+		 double patience_s)
+{
+	(void)h; (void)form; (void)instr; (void)blocks; (void)threads; (void)beside; (void)device; (void)patience_s;
+	return absent();
+}
 int rate_gpu_load(int ord, int form, int kind, int spans, int device)
 {
 	(void)ord; (void)form; (void)kind; (void)spans; (void)device;

@@ -9,6 +9,7 @@
 #include "stages/completion/visible.h"
 #include "stages/completion/contended.h"
 #include "stages/completion/rtt.h"
+#include "stages/handoff/rate_worker.h"
 #include "stages/issue/fence.h"
 #include "stages/issue/launch.h"
 #include "stages/traffic/traffic.h"
@@ -44,6 +45,10 @@ const struct var fs_vars[] = {
 	  .help = "how an issuer hands a descriptor to submitter=proxy: by one store into a ring of its own; or as a shared ring needs it: an atomic, a look at the proxy's progress in host memory, a release" },
 	{ .name = "proxy_batch", .unit = "", NUMBERS(1, PROXY_BATCH_MAX), .def = "1",
 	  .help = "descriptors that a proxy rings for at once, if so many are there" },
+	{ .name = "workers", .unit = "", NUMBERS(1, WORKERS_MAX), .def = "1",
+	  .help = "CPU threads that post for the issuers of a rate with submitter=proxy; each serves its rings in turn" },
+	{ .name = "rings", .unit = "", .words = "auto", NUMBERS(1, RINGS_MAX), .def = "auto",
+	  .help = "descriptor rings of these, each with a queue of its own: with proxy=tuned one for each issuer, with baseline fewer will do, which issuers then share; auto: one for each issuer, or for each worker" },
 	{ .name = "consumer", .unit = "", .words = "auto" FS_CONSUMERS(WORD3), NO_NUMBERS, .def = "auto",
 	  .help = "who looks at the CQ: the issuer, or a CPU thread that passes completions on; auto: the CPU with submitter=proxy, else the issuer" },
 	{ .name = "notify", .unit = "", .words = JOIN("" FS_NOTIFIES(WORD3)), NO_NUMBERS, .def = "poll",

@@ -177,6 +177,32 @@ class Paper(Case):
         self.assertEqual([x.split(':')[0] for x in r.stdout.splitlines()], ['cpu', 'cpu-proxy'])
         self.assertEqual(r.stdout.count(', the highest of cpu-link'), 2)
 
+    def test_workers(self):
+        config = sections('F7.ini')
+        workers, batches = {str(n) for n in range(1, 9)}, {'1', '4', '16'}
+        for s, of in config.items():
+            self.assertEqual([of[k] for k in ('probe', 'submitter', 'size', 'absent')], ['rate', 'proxy', '8', 'skip'], s)
+            self.assertTrue('emulated' in of['title'] or of['nic'] == 'null', s)
+        gpu = {s: of for s, of in config.items() if of['issuer'] == 'gpu'}
+        by_workers = [of for of in gpu.values() if of['vary'] == 'workers']
+        self.assertEqual({of['values'] for of in by_workers}, {'1..8+1'})
+        self.assertEqual({of['proxy_batch'] for of in by_workers if of['nic'] == 'soft'}, batches)
+        self.assertTrue({of['nic'] for of in by_workers} >= {'soft', 'peer', 'null'})
+        self.assertEqual([values(of) for of in gpu.values() if of['vary'] == 'proxy_batch'], [batches])
+        self.assertTrue(any(of['vary'] == 'rings' and of['proxy'] == 'baseline' and '32' in values(of) for of in gpu.values()))
+        self.assertEqual({frozenset(values(of)) for of in gpu.values() if of['vary'] == 'proxy'}, {frozenset(self.legal('proxy'))})
+        rows, plan = self.ran('F7.ini')
+        self.assertEqual({s: workers if of['values'] == '1..8+1' else values(of) for s, of in config.items()}, plan)
+        self.assertNotEqual(workers - {'8'}, plan['workers-16'])    # control
+        self.check_rows(rows, config)
+        for s in ('cpu-batch', 'cpu-workers', 'cpu-rings'):
+            for metric in ('rate', 'rate_queue', 'helper_cpu', 'helper_cores', 'helper_switches', 'helper_preempted', 'helper_rings',
+                           'helper_batch', 'helper_busy'):
+                self.assertEqual({r['value'] for r in rows[s] if r['metric'] == metric and r['mean']}, values(config[s]), (s, metric))
+        for r in rows['cpu-batch']:
+            if r['metric'] == 'helper_batch':
+                self.assertTrue(1 <= float(r['mean']) <= int(r['value']) + 1e-6, r)
+
     def test_starts(self):
         config = sections('launch.ini')
         self.assertEqual(set().union(*(values(of) for of in config.values() if of['vary'] == 'start')), self.legal('start'))

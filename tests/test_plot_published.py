@@ -112,6 +112,23 @@ class Published(Case):
                                      metric=('rate', 'Mmsg/s'), base={'issuer': 'gpu', 'batch': '32'}).write()
         self.refuses('batch')
 
+    def test_workers(self):
+        base = {'issuer': 'gpu', 'submitter': 'proxy', 'workers': '1'}
+        def run(**more):
+            RateRun(self.dir).experiment('w', 'proxy_batch', ('1', '4', '16'), rows=rate_rows, probe='rate', metric=('rate', 'Mmsg/s'),
+                                         base={**base, **more}).write()
+        RateRun.VARIABLES.update(proxy_batch='1', workers='1')
+        self.addCleanup(lambda: [RateRun.VARIABLES.pop(k) for k in ('proxy_batch', 'workers')])
+        run()
+        self.assertEqual(self.beside(), ['w.sweep.published.svg'])
+        svg = self.svg('w.sweep.published')
+        for k, clock in enumerate(('cold', 'warm')):
+            want = {r['at']: float(r['number']) for r in paper() if r['where'] == 'Table 10' and r['metric'] == f'rate {clock}'}
+            self.assertEqual(set(want), {'1', '16'})
+            self.close(svg.markers(f'published.total.{k}'), want)
+        run(workers='2')
+        self.refuses('workers')
+
     def test_single_point(self):
         Run(self.dir).experiment('u', base={'issuer': 'gpu', 'ordering': 'none'}).write()
         self.assertEqual(self.beside(), ['u.stack.published.svg'])

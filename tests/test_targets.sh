@@ -64,6 +64,7 @@ make() {
 	row "$d" floor-sys-fence-record submit - floor 10000 1100
 	row "$d" null-batch-1 total - rate 24 2.6
 	row "$d" null-batch-16 total - rate 24 18
+	row "$d" proxy-16 total - rate 5 12
 	plants "$tmp/good/h200/validate-peer" 500 500 $gpu
 	plants "$tmp/good/h200/validate-soft" 500 5000 $gpu
 	run "$tmp/good/h200/default" 1 $gpu
@@ -108,7 +109,7 @@ ids targets.ini
 ids targets-cpu.ini
 make
 said=$(cd "$tmp/good" && "$src/scripts/targets" -s path h200 cpu) || bad=1
-if [ $bad -ne 0 ] || grep -q "^NOT MET" <<<"$said" || ! grep -q "^40 met, 0 not met" <<<"$said"; then
+if [ $bad -ne 0 ] || grep -q "^NOT MET" <<<"$said" || ! grep -q "^41 met, 0 not met" <<<"$said"; then
 	echo "all should be met in:"
 	echo "$said"
 	bad=1
@@ -134,6 +135,10 @@ wrong "over a limit" "submit, gpu-fence" "401 ns" edit "/$(at $p . submit - late
 wrong "under a limit" "posting into null, batch 1 " "2.39" edit "/${id[null-batch-1]}/s/,2.6,/,2.39,/" $h
 wrong "a bare loop that is too fast" "bare loop over submit, gpu-fence" "0.781" edit "/${id[floor-gpu-fence]}/s/,300,/,250,/" $h
 wrong "no bare loop" "bare loop over submit, gpu-fence" "no such row" edit "/${id[floor-gpu-fence]}/d" $h
+wrong "a slow worker" "one proxy worker" "9.9 M/s" edit "/${id[proxy-16]}/s/,5,12,/,5,9.9,/" $h
+wrong "a worker's point that failed" "one proxy worker" "failed in repetition 2" \
+	edit "/$(at proxy-16 2 total - rate)/s/ok,,\$/failed,error,stuck/" $h
+wrong "a worker's rows that are missing" "one proxy worker" "no row in repetition 4" edit "/$(at proxy-16 4 total - rate)/d" $h
 wrong "a crossing that isn't pingpong's" "stage 2, soft, gpu-fence" "+15.4 %" edit "/${id[pingpong-soft]}/s/,1520,/,1300,/" $h
 wrong "a step that isn't explained" "CQ to the host" "rest +1020" \
 	edit "/$(at peer-cq-host . total - latency)/s/,4900,/,5900,/" $h
@@ -166,4 +171,14 @@ wrong "no directory" "all of cpu" "no such directory" rm -r cpu
 cp -r "$tmp/good" "$tmp/few"
 edit "/$(at $p 4 total - latency)/s/,100000,1900,\(.*\)ok,,\$/,10000,1900,\1flagged,unsettled,x/" "$tmp/few/$h"
 (cd "$tmp/few" && "$src/scripts/targets" -s path h200 >/dev/null) || { echo "2 % flagged should be met"; bad=1; }
+# A rate that the stand-in for a NIC held back is a rate all the same; a scheduler's is not.
+flagged() { sed -i "/${id[proxy-16]}/s/ok,,\$/flagged,x,\"$1\"/" "$tmp/few/$h"; }
+flagged "the stand-in was the limit: its 4 workers"
+(cd "$tmp/few" && "$src/scripts/targets" -s path h200 >/dev/null) || { echo "a stand-in's limit should be met"; bad=1; }
+wrong "a scheduler's rate" "one proxy worker" "flagged: 0 posting threads" \
+	edit "/${id[proxy-16]}/s/ok,,\$/flagged,crowded,\"0 posting threads\"/" $h
+# Results that are older than a point are judged by the others.
+edit "/${id[proxy-16]}/d" "$tmp/few/$h"
+said=$(cd "$tmp/few" && "$src/scripts/targets" -s path h200) || { echo "results of before a point should be met"; bad=1; }
+grep "^note *one proxy worker" <<<"$said" | grep -qF "before this point" || { echo "no note of a missing point in:"; echo "$said"; bad=1; }
 [ $bad -eq 0 ] && echo "every wrong result is found out"

@@ -56,6 +56,8 @@ METRIC_SAYS = {
     'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'clock_error': 'what is not known of an offset',
     'violation_share': 'messages with older words behind their flag', 'violations': 'messages with older words behind their flag',
     'stale_words': 'older words behind a flag', 'flag_to_payload': 'mean time from the flag to the payload',
+    'helper_cpu': "CPU time of helpers", 'helper_cores': 'cores that helpers keep busy', 'helper_busy': 'share of the time that workers have something to do',
+    'helper_batch': 'descriptors a doorbell',
     'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
     'register': 'giving memory to a device', 'deregister': 'taking it back',
     'staging_copy': 'copying into registered memory', 'registration_cost': 'registering and taking back, or copying',

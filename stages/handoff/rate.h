@@ -137,6 +137,38 @@ HD uint64_t rate_goal(const struct rate_args *a, const struct rate_agent *g, uin
 	return each * ((a->agents - (g->q.qpn - a->qpn) + a->queues - 1) / a->queues);
 }
 
+/* Warmed up: all meet, and counts begin anew; when that was. */
+HD struct clock_pair rate_measured(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form)
+{
+	struct clock_pair begin;
+
+	if (g->status == RATE_OK)
+		rate_meet(a, g, c, form);
+	begin = clock_pair_read(a->gettime);
+	for (int i = 0; i < RATE_SPANS; i++)
+		g->sum[i] = 0;
+	g->turns = 0;
+	return begin;
+}
+
+/* How it ended, to where it stands; by its first lane. */
+HD void rate_report(const struct rate_args *a, struct rate_out *o, const struct rate_agent *g, struct clock_pair begin)
+{
+	if (g->status != RATE_OK)
+		st64(a->failed, 1);
+	o->end = clock_pair_read(a->gettime);
+	o->begin = begin;
+	o->messages = g->turns * a->batch;
+	o->turns = g->turns;
+	o->last = g->last;
+	o->at = g->at;
+	o->syndrome = g->syndrome;
+	o->vendor = g->vendor;
+	for (int i = 0; i < RATE_SPANS; i++)
+		o->ticks[i] = g->sum[i];
+	st64_release_sys(&o->status, g->status);
+}
+
 /* An agent's whole run: warm-up and measured messages by the same code, so that it is
  * there when it counts. */
 HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c, const int ord, const int form, const int kind,
@@ -152,12 +184,7 @@ HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c,
 #endif
 	for (int measured = 0; measured < 2; measured++) {
 		if (measured) {
-			if (g->status == RATE_OK)
-				rate_meet(a, g, c, form);
-			begin = clock_pair_read(a->gettime);
-			for (int i = 0; i < RATE_SPANS; i++)
-				g->sum[i] = 0;
-			g->turns = 0;
+			begin = rate_measured(a, g, c, form);
 			each = a->messages;
 		}
 		/* an unfair lock doesn't give equal shares: all draw from one count */
@@ -168,19 +195,7 @@ HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c,
 	}
 	if (c.lane)
 		return;
-	if (g->status != RATE_OK)
-		st64(a->failed, 1);
-	o->end = clock_pair_read(a->gettime);
-	o->begin = begin;
-	o->messages = g->turns * a->batch;
-	o->turns = g->turns;
-	o->last = g->last;
-	o->at = g->at;
-	o->syndrome = g->syndrome;
-	o->vendor = g->vendor;
-	for (int i = 0; i < RATE_SPANS; i++)
-		o->ticks[i] = g->sum[i];
-	st64_release_sys(&o->status, g->status);
+	rate_report(a, o, g, begin);
 }
 
 /* X(order, form): the loops that there are, for inline and for fetched payloads,

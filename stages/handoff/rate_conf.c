@@ -51,6 +51,10 @@ static int resolve_agents(const struct point *pt, struct rate_conf *c, char *why
 		return fs_refuse(EINVAL, why, len, "threads=%u and blocks=%u are %u agents; legal: at most %d%s", c->threads, c->blocks, c->agents,
 			  gpu ? RATE_AGENTS_MAX : 64, gpu ? "" : " with issuer=cpu");
 	want = c->sharing == SHARE_EXCLUSIVE || teams ? c->agents : c->sharing == SHARE_BLOCK ? c->blocks : 1;
+	if (c->path.route.submitter != SUBMITTER_GPU) {
+		c->form = FORM_SOLO;
+		return 0; /* rings are in the place of queues */
+	}
 	c->queues = fs_is(pt, "queues", "auto") ? want : (uint32_t)fs_num(pt, "queues");
 	if (c->queues > WIDE_QUEUES_MAX)
 		return fs_refuse(EINVAL, why, len, "%u queues; legal: at most %d, by sharing them or with fewer threads", c->queues, WIDE_QUEUES_MAX);
@@ -70,8 +74,12 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 	int cpus = pin_cpus(), busy = 0;
 
 	c->workers = 0;
-	if (!c->path.nic->start_many)
-		return c->path.nic->completes ? fs_refuse(EINVAL, why, len, "nic=%s serves one queue alone; legal: null, soft, peer", c->path.nic->name) : 0;
+	if (!c->path.nic->start_many && c->path.nic->completes)
+		return fs_refuse(EINVAL, why, len, "nic=%s serves one queue alone; legal: null, soft, peer", c->path.nic->name);
+	if (!c->path.nic->start_many) {
+		c->crowded = c->helpers && (c->path.issuer_gpu < 0 ? (int)c->agents : 0) + (int)c->helpers > cpus;
+		return 0;
+	}
 	if (!fs_is(pt, "nic_workers", "auto"))
 		c->workers = (uint32_t)fs_num(pt, "nic_workers");
 	else if (c->path.nic->on_gpu)
@@ -85,6 +93,7 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 		busy += (int)c->workers;
 	if (c->path.issuer_gpu < 0)
 		busy += (int)c->agents;
+	busy += (int)c->helpers;
 	c->crowded = busy > cpus;
 	return 0;
 }
@@ -157,6 +166,12 @@ static int resolve_fault(const struct point *pt, struct rate_conf *c, char *why,
 		if (c->fault == FAULT_KEY && !c->path.size)
 			return fs_refuse(EINVAL, why, len, "fault=key without payload: the WQE has no such field; legal: size=1..");
 		return 0;
+	case FAULT_STUCK_WORKER:
+	case FAULT_KILLED_WORKER:
+	case FAULT_RING_OVERRUN:
+		if (!c->helpers)
+			return fs_refuse(EINVAL, why, len, "fault=stuck-worker, killed-worker and ring-overrun need workers; legal: submitter=proxy");
+		return 0;
 	case FAULT_GPU_MEMORY:
 	case FAULT_GPU_STICKY:
 	case FAULT_GPU_LOST:
@@ -164,7 +179,7 @@ static int resolve_fault(const struct point *pt, struct rate_conf *c, char *why,
 			return fs_refuse(EINVAL, why, len, "fault=gpu-* needs a GPU in the point: issuer=gpu or nic=peer");
 		return 0;
 	default:
-		return fs_refuse(EINVAL, why, len, "this fault of a rate isn't injected; legal: none, key, dead-nic, error-cqe, gpu-memory, gpu-sticky, gpu-lost");
+		return fs_refuse(EINVAL, why, len, "this fault of a rate isn't injected; legal: none, key, dead-nic, error-cqe, gpu-memory, gpu-sticky, gpu-lost, and with submitter=proxy stuck-worker, killed-worker, ring-overrun");
 	}
 }
 
@@ -177,14 +192,15 @@ int rate_resolve(const struct point *pt, const struct machine *m, struct rate_co
 		return fs_refuse(EINVAL, why, len, "marks=rotate: a rate keeps sums, no marks; legal: all (sums in passes of their own), outer (none)");
 	c->spans = fs_is(pt, "marks", "all");
 	if ((rc = resolve_path(pt, m, &c->path, why, len)) || (rc = resolve_agents(pt, c, why, len)) ||
-	    (rc = resolve_workers(pt, c, why, len)) || (rc = resolve_signal(pt, c, why, len)) ||
+	    (rc = rate_resolve_rings(pt, c, why, len)) || (rc = resolve_workers(pt, c, why, len)) || (rc = resolve_signal(pt, c, why, len)) ||
 	    (rc = resolve_amount(pt, c, why, len)))
 		return rc;
+	rate_resolve_helper_cpus(pt, m, c);
 	return resolve_fault(pt, c, why, len);
 }
 
 const char *const rate_reads[] = {
-	"nic", "issuer", "gpu", "nic_gpu", "sharing", "threads", "blocks", "queues", "nic_workers", "ordering", "doorbell",
+	"nic", "issuer", "submitter", "proxy", "proxy_batch", "workers", "rings", "gpu", "nic_gpu", "sharing", "threads", "blocks", "queues", "nic_workers", "ordering", "doorbell",
 	"depth", "batch", "signal", "cq", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
-	"page", "fault", "messages", "warmup", "marks", "cpu", "nic_cpu", NULL
+	"page", "fault", "messages", "warmup", "marks", "cpu", "nic_cpu", "helper_cpu", NULL
 };

@@ -33,10 +33,24 @@ static rate_fn *const loops[ORDERINGS * SHARE_FORMS][2][2] = {
 #undef X
 };
 
+typedef void hand_fn(const struct hand_args *h, struct rate_agent *g);
+#define X(f, i) \
+	static void hand_##f##_##i(const struct hand_args *h, struct rate_agent *g) { hand_run(h, g, PROXY_##f, HAND_##i); }
+FS_RATE_HANDS(X)
+#undef X
+static hand_fn *const hands[PROXY_FORMS][HAND_INSTRS] = {
+#define X(f, i) [PROXY_##f][HAND_##i] = hand_##f##_##i,
+	FS_RATE_HANDS(X)
+#undef X
+};
+
+/* One of the two. */
 struct rate_thread {
 	const struct rate_args *a;
+	const struct hand_args *h;
 	struct rate_agent g;
 	rate_fn *loop;
+	hand_fn *hand;
 	struct service *service;
 };
 
@@ -45,7 +59,10 @@ static void rate_serve(struct service *s, void *arg)
 	struct rate_thread *t = arg;
 
 	(void)s;
-	t->loop(t->a, &t->g);
+	if (t->hand)
+		t->hand(t->h, &t->g);
+	else
+		t->loop(t->a, &t->g);
 }
 
 int rate_agent_cpu(const struct rate_conf *c, int i)
@@ -65,17 +82,17 @@ int rate_agent_cpu(const struct rate_conf *c, int i)
 	return pin_cpu(i % n);
 }
 
-int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans)
+/* All agents as `one`. */
+static int run_threads(const struct rate_conf *c, const struct rate_thread *one)
 {
 	struct rate_thread *t = calloc(c->agents, sizeof(*t));
-	rate_fn *loop = loops[cpu_order(c->path.choice.ord) * SHARE_FORMS + c->form][c->path.choice.kind == POST_WRITE][spans];
+	const struct rate_args *a = one->a;
 	int rc = 0, rc2;
 
 	if (!t)
 		return fs_fail(ENOMEM, "no memory for agents");
 	for (uint32_t i = 0; !rc && i < c->agents; i++) {
-		t[i].a = a;
-		t[i].loop = loop;
+		t[i] = *one;
 		rate_begin(a, &t[i].g, i, c->form == FORM_BLOCK ? i / c->threads : i % c->queues);
 		rc = service_start(&t[i].service, "posting thread", rate_agent_cpu(c, (int)i), rate_serve, &t[i], START_S);
 	}
@@ -87,4 +104,21 @@ int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans
 	if (rc != -EBUSY)
 		free(t);
 	return rc;
+}
+
+int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans)
+{
+	struct rate_thread t = {
+		.a = a,
+		.loop = loops[cpu_order(c->path.choice.ord) * SHARE_FORMS + c->form][c->path.choice.kind == POST_WRITE][spans],
+	};
+
+	return run_threads(c, &t);
+}
+
+int rate_cpu_hand(const struct rate_conf *c, const struct hand_args *h, int instr)
+{
+	struct rate_thread t = { .a = &h->r, .h = h, .hand = hands[c->path.form][instr] };
+
+	return run_threads(c, &t);
 }

@@ -71,6 +71,18 @@ static int fill_sources(struct rate_mem *m, const struct rate_conf *c)
 	return rc;
 }
 
+/* Rings of descriptors and their credit: in host memory, where workers reach them. */
+static int hand_alloc(struct rate_mem *m, const struct rate_conf *c)
+{
+	int rc;
+
+	if (!c->helpers)
+		return 0;
+	m->hand_step = round_up((size_t)HAND_SLOT << c->path.log_n, PAGE) + LINE;
+	rc = place_alloc(&m->hand, PLACE_HOST, m->hand_step * c->queues, PAGE, c->path.pinned);
+	return rc ? rc : place_alloc(&m->credit, PLACE_HOST, (size_t)SHARE_LINE * c->queues, PAGE, c->path.pinned);
+}
+
 int rate_mem_alloc(struct rate_mem *m, const struct rate_conf *c)
 {
 	uint64_t page = 1ull << c->path.page_shift, n = 1ull << c->path.log_n, bytes;
@@ -92,7 +104,8 @@ int rate_mem_alloc(struct rate_mem *m, const struct rate_conf *c)
 	    (rc = place_alloc(&m->dst, place[OBJ_DST], bytes, page, pinned)) ||
 	    (rc = place_alloc(&m->share, issuer, (size_t)SHARE_BYTES * c->queues, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->words, issuer, 2 * SHARE_LINE, PAGE, pinned)) ||
-	    (rc = place_alloc(&m->out, issuer, c->agents * sizeof(struct rate_out), PAGE, pinned)))
+	    (rc = place_alloc(&m->out, issuer, c->agents * sizeof(struct rate_out), PAGE, pinned)) ||
+	    (rc = hand_alloc(m, c)))
 		return rc;
 	return fill_sources(m, c);
 }
@@ -106,7 +119,7 @@ int rate_mem_init(struct rate_mem *m, const struct rate_conf *c)
 
 void rate_mem_term(struct rate_mem *m)
 {
-	struct buf *all[] = { &m->queue, &m->db, &m->cq, &m->src, &m->dst, &m->keys, &m->share, &m->words, &m->out };
+	struct buf *all[] = { &m->queue, &m->db, &m->cq, &m->src, &m->dst, &m->keys, &m->share, &m->words, &m->out, &m->hand, &m->credit };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		place_free(all[i]);
@@ -116,10 +129,12 @@ int rate_mem_reset(struct rate_mem *m, const struct rate_conf *c)
 {
 	int rc;
 
-	(void)c;
 	/* zero: no WQE was ever written, no doorbell rung; 0xff: every CQE invalid, no payload */
 	if ((rc = place_set(&m->queue, 0)) || (rc = place_set(&m->db, 0)) || (rc = place_set(&m->cq, 0xff)) ||
 	    (rc = place_set(&m->dst, 0xff)) || (rc = place_set(&m->share, 0)) || (rc = place_set(&m->words, 0)))
+		return rc;
+	/* nothing handed over, nothing done */
+	if (c->helpers && ((rc = place_set(&m->hand, 0)) || (rc = place_set(&m->credit, 0))))
 		return rc;
 	return place_set(&m->out, 0);
 }
@@ -156,8 +171,8 @@ void rate_args_fill(const struct rate_mem *m, const struct rate_conf *c, struct 
 	a->crowded = c->crowded;
 	a->consumed = (uint32_t)c->path.nic->completes;
 	a->pass_ns = (uint64_t)(0.8 * RATE_PASS_S * 1e9); /* it ends before it is given up */
-	a->warmup = c->warmup / c->agents;
-	a->messages = c->messages / c->agents;
+	a->warmup = rate_each(c, c->warmup);
+	a->messages = rate_each(c, c->messages);
 	a->arrived = (uint64_t *)m->words.p;
 	a->failed = (uint64_t *)(m->words.p + SHARE_LINE);
 	a->out = (struct rate_out *)m->out.p;
@@ -194,15 +209,55 @@ void rate_wide_fill(const struct rate_mem *m, const struct rate_conf *c, struct 
 	w->fault_at = (c->warmup + c->messages / 2) / c->queues;
 }
 
+void rate_hand_fill(const struct rate_mem *m, const struct rate_conf *c, struct hand_args *h)
+{
+	memset(h, 0, sizeof(*h));
+	rate_args_fill(m, c, &h->r);
+	h->ring = m->hand.p;
+	h->credit = m->credit.p;
+	h->ring_step = m->hand_step;
+	h->credit_step = SHARE_LINE;
+	h->kind = c->path.choice.kind;
+	/* in the middle of what is measured: messages of ring 0 */
+	h->fault_at = rate_agents_of(c, 0) * (h->r.warmup + h->r.messages / 2);
+}
+
+void rate_worker_fill(const struct rate_mem *m, const struct rate_conf *c, uint32_t i, struct worker_args *w)
+{
+	struct rate_args a;
+
+	rate_args_fill(m, c, &a);
+	memset(w, 0, sizeof(*w));
+	for (uint32_t r = i; r < c->queues; r += c->helpers) {
+		struct worker_ring *ring = &w->ring[w->rings++];
+
+		ring->q = (struct queue){
+			.wq = a.wq + r * a.wq_step, .dbrec = a.dbrec + r * a.dbrec_step, .db = a.db + r * a.db_step,
+			.cq = a.cq + r * a.cq_step, .log_n = a.log_n, .log_ncqe = a.log_ncqe, .qpn = a.qpn + r,
+		};
+		ring->hand = m->hand.p + r * m->hand_step;
+		ring->credit = (uint64_t *)(m->credit.p + r * SHARE_LINE);
+		ring->local = a.local + r * a.slots_step;
+		ring->remote = a.remote + r * a.slots_step;
+		ring->number = r;
+		w->warmup += rate_agents_of(c, r) * a.warmup;
+		w->all += rate_agents_of(c, r) * (a.warmup + a.messages);
+	}
+	w->batch = c->path.proxy_batch;
+	w->lkey = a.lkey;
+	w->rkey = a.rkey;
+	w->mode = a.mode;
+	w->completes = c->path.nic->completes;
+	w->gettime = a.gettime;
+	w->crowded = a.crowded;
+	w->fault = i ? WKF_NONE : c->fault == FAULT_STUCK_WORKER ? WKF_STUCK : c->fault == FAULT_KILLED_WORKER ? WKF_KILLED : WKF_NONE;
+	w->fault_at = rate_agents_of(c, 0) * (a.warmup + a.messages / 2);
+}
+
 /* Messages of queue q: those of its agents. */
 static uint64_t posted_of(const struct rate_conf *c, uint32_t q)
 {
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < c->agents; i++)
-		if ((c->form == FORM_BLOCK ? i / c->threads : i % c->queues) == q)
-			n += (c->warmup + c->messages) / c->agents;
-	return n;
+	return rate_agents_of(c, q) * rate_each(c, c->warmup + c->messages);
 }
 
 static int64_t wrong_payload(const struct rate_conf *c, uint32_t q, uint64_t posted, const uint8_t *at)

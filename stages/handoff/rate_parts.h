@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the probe `rate`: what a point asks for (rate_conf.c), the memory of
- * its queues and what has to stand in it at the end (rate_mem.c), agents on CPUs
- * (rate_cpu.c), and passes and rows (rate.c).
+ * The parts of the probe `rate`: what a point asks for (rate_conf.c; of workers and their rings
+ * rate_conf_rings.c), the memory of its queues and what has to stand in it at the end (rate_mem.c),
+ * agents on CPUs (rate_cpu.c), workers beside them (rate_help.c), passes (rate.c) and rows (rate_rows.c).
  */
 #ifndef FS_RATE_PARTS_H
 #define FS_RATE_PARTS_H
 
-#include "stages/handoff/rate.h"
+#include "stages/handoff/rate_worker.h"
 #include "stages/path.h"
 
 enum { RATE_AGENTS_MAX = 16384 };
@@ -24,9 +24,20 @@ struct rate_conf {
 	uint64_t slots;          /* payload slots of a queue, a power of two */
 	int spans;               /* spans are summed in passes of their own */
 	int fault;
-	int crowded;             /* more threads than CPUs */
+	int crowded;             /* more threads than CPUs, or a worker shares one */
+	uint32_t helpers;        /* workers that post for the agents; 0: these post themselves. Agent a hands over to ring a % queues,
+				  * which worker r % helpers serves, into queue r */
+	int helper_cpu[WORKERS_MAX];
 };
 
+/* Of all agents' messages, each one's. */
+static inline uint64_t rate_each(const struct rate_conf *c, uint64_t messages) { return messages / c->agents; }
+/* Agents of queue q. */
+uint32_t rate_agents_of(const struct rate_conf *c, uint32_t q);
+
+/* In rate_conf_rings.c: workers and rings, when agents are known; where the workers run, when all are. */
+int rate_resolve_rings(const struct point *pt, struct rate_conf *c, char *why, size_t len);
+void rate_resolve_helper_cpus(const struct point *pt, const struct machine *m, struct rate_conf *c);
 /* -EINVAL or -ENODEV with words in `why`. */
 int rate_resolve(const struct point *pt, const struct machine *m, struct rate_conf *c, char *why, size_t len);
 extern const char *const rate_reads[];
@@ -35,7 +46,8 @@ struct rate_mem {
 	struct buf queue;        /* each queue: WQEs, then the record in a line of its own */
 	struct buf db, cq, src, dst, keys;
 	struct buf share, words, out;
-	size_t record_off, queue_step, db_step, cq_step, slots_step, ptes_off;
+	struct buf hand, credit; /* with workers: rings of descriptors, and a line each for its credit */
+	size_t record_off, queue_step, db_step, cq_step, slots_step, ptes_off, hand_step;
 	uint32_t nptes;
 };
 
@@ -52,6 +64,9 @@ int rate_mem_reset(struct rate_mem *m, const struct rate_conf *c);
 /* What agents and NIC are given. */
 void rate_args_fill(const struct rate_mem *m, const struct rate_conf *c, struct rate_args *a);
 void rate_wide_fill(const struct rate_mem *m, const struct rate_conf *c, struct wide *w);
+/* The same with workers: to agents, and to worker i. */
+void rate_hand_fill(const struct rate_mem *m, const struct rate_conf *c, struct hand_args *h);
+void rate_worker_fill(const struct rate_mem *m, const struct rate_conf *c, uint32_t i, struct worker_args *w);
 /* All of a NIC's pass but what rate_wide_fill() gives: where its workers run, and its patience. */
 void rate_nic_fill(const struct rate_conf *c, struct nic_many *many);
 /* After a pass: how many payload words of the target (with nic=null words of the rings)
@@ -65,5 +80,54 @@ int64_t rate_wrong_of(const struct rate_mem *m, const struct rate_conf *c, const
 int rate_agent_cpu(const struct rate_conf *c, int i);
 /* One pass of CPU agents: a thread each, until all have ended. -EBUSY: one would not. */
 int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans);
+/* The same of agents that hand over; `instr`: enum hand_instr. */
+int rate_cpu_hand(const struct rate_conf *c, const struct hand_args *h, int instr);
+
+/* ---- workers (rate_help.c); without any these do nothing ---- */
+
+/* What passes gave of them; sums are of bare passes, of the measured messages. */
+struct rate_helped {
+	struct worker_status st[WORKERS_MAX]; /* of the last pass */
+	double busy[WORKERS_MAX];
+	double cpu_ns, cores, waited, preempted;
+	double messages, taken, doorbells;  /* taken, doorbells: of whole passes */
+};
+
+struct rate_help;
+/* Starts the workers of a pass. */
+int rate_help_start(const struct rate_mem *m, const struct rate_conf *c, struct rate_help **h);
+/* Stops them, each bounded. -EBUSY: one would not end. */
+int rate_help_stop(struct rate_help *h, struct rate_helped *got);
+/* How they ended: 0, or a worker's own failure in words. */
+int rate_help_verdict(const struct rate_helped *got, const struct rate_conf *c);
+/* How far worker i is, to stand behind a wait that ran out. */
+const char *rate_help_words(const struct rate_helped *got, const struct rate_conf *c, uint32_t ring, char *buf, size_t len);
+/* Adds a bare pass that went well. */
+void rate_help_take(const struct rate_conf *c, struct rate_helped *got);
+int rate_help_rows(const struct rate_conf *c, struct rate_helped *got, int passes, struct rows *out);
+
+/* ---- what passes gave (rate.c), and the rows of it (rate_rows.c) ---- */
+
+enum { RATE_PASSES = 7 };
+struct rate_got {
+	struct rate_out *out;         /* [agents], of the last pass */
+	struct wide_status nic[WIDE_WORKERS_MAX];
+	struct rate_helped help;
+	double bare[RATE_PASSES], marked[RATE_PASSES], explained[RATE_PASSES];
+	int nbare, nmarked;
+	double *queue;                /* [queues] of the bare passes, summed */
+	double span_ns[RATE_SPANS];   /* summed over turns */
+	double turns;
+	double *busy;                 /* [NIC's workers], summed over the bare passes */
+	double together;              /* the least of all passes */
+	uint64_t messages, stale, wrong;
+};
+
+/* Rows and facts of passes that went well; all of them flagged where a reader has to know something. */
+int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows *out);
+void rate_found(const struct rate_conf *c, const struct rate_got *g, struct rows *out);
+/* A row of n values, each a sum over so many passes. */
+int rate_spread_row(struct rows *out, const struct rate_conf *c, const char *stage, const char *metric, const char *unit, double *x,
+		    uint32_t n, int passes);
 
 #endif

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { NAP_MS = 20 };         /* of one sleep, so that a stop is seen */
@@ -45,15 +43,11 @@ static struct helper_pair pair_now(const struct helper *h)
 {
 	struct helper_pair p = { .at = clock_pair_read(h->k.gettime), .sleeps = h->sleeps,
 				 .wakeups = h->wakeups };
-	struct timespec t;
-	struct rusage u;
+	struct thread_usage u = thread_usage_now();
 
-	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
-		p.cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-	if (!getrusage(RUSAGE_THREAD, &u)) {
-		p.waited = (uint64_t)u.ru_nvcsw;
-		p.preempted = (uint64_t)u.ru_nivcsw;
-	}
+	p.cpu_ns = u.cpu_ns;
+	p.waited = u.waited;
+	p.preempted = u.preempted;
 	return p;
 }
 
