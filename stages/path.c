@@ -11,6 +11,7 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "harness/probe.h"
+#include "stages/issuer/boundary.h"
 #include "stages/path.h"
 #include "stages/path_layout.h"
 #include "stages/suite.h"
@@ -20,6 +21,7 @@
 #include <string.h>
 
 enum { SEED = 0x5f1e57a6 };
+#define ASLEEP_MIN 0.9          /* of launches have to find their thread asleep */
 
 struct path_run {
 	const struct path_conf *c;
@@ -29,6 +31,7 @@ struct path_run {
 	uint64_t steal, involuntary;
 	int unsettled;
 	uint64_t smid_issuer, smid_nic;
+	uint64_t launches, asleep; /* of measured messages: of threads in a kernel's place, and those that slept */
 	uint64_t looked_in, lookups, hits; /* of bare passes: messages, and what the NIC counted */
 };
 
@@ -91,6 +94,12 @@ static int do_pass(struct path_run *r, struct pass *p)
 	r->involuntary += p->d1.involuntary - p->d0.involuntary;
 	r->smid_issuer = p->out.smid;
 	r->smid_nic = p->nic.smid;
+	if (r->c->route.submitter == SUBMITTER_CPU && p->helper_pairs) {
+		const struct helper_pair *a = p->helper_pairs, *z = a + p->npairs - 1;
+
+		r->launches += z->launches - a->launches;
+		r->asleep += z->sleeps - a->sleeps;
+	}
 	if (p->instr == BARE) {
 		r->looked_in += p->out.done;
 		r->lookups += p->nic.lookups;
@@ -204,10 +213,10 @@ static int run_latency(struct path_run *r)
 	if (!rc)
 		rc = spans_source_rows(&s, c, r->out);
 	if (!rc)
-		rc = spans_wakeup_row(&s, c, r->out);
+		rc = spans_helper_rows(&s, c, r->out);
 	if (!rc && observe)
 		rc = observer_row(r, &s, &outer);
-	if (!rc && instr != BARE && c->nic->completes)
+	if (!rc && instr != BARE && c->nic->completes && c->route.submitter != SUBMITTER_CPU) /* no issuer polls there */
 		rc = polls_row(r, &s);
 	spans_term(&s);
 	spans_term(&outer);
@@ -377,6 +386,8 @@ static void flags(struct path_run *r)
 	}
 	if (r->c->crowded)
 		flag(r->out, "crowded", "the helper shares its CPU with the NIC: they take turns");
+	if (r->c->boundary == BOUNDARY_FUTEX && (double)r->asleep < ASLEEP_MIN * (double)r->launches)
+		flag(r->out, "awake", "in more than a tenth of its launches the thread that stands for a kernel had not fallen asleep yet");
 	if (r->c->fault == FAULT_SLOW_NIC)
 		flag(r->out, "fault", "fault=slow-nic: the NIC waits 100 us in every message of the second half");
 	if (r->c->choice.mode == DBM_RING_RECORD_RING && r->c->metric == METRIC_LATENCY && r->c->nic->completes)
@@ -426,6 +437,7 @@ static void found(struct path_run *r)
 		rows_found(r->out, "consumer", "%s", c->route.consumer == CONSUMER_CPU ? "cpu" : "gpu");
 		rows_found(r->out, "helper_cpu", "%d", c->helper_cpu);
 	}
+	path_boundary_found(&r->mem, c, r->out);
 	rows_found(r->out, "cpu_stamps_with", "%s", c->gettime ? "clock_gettime" : "tsc");
 	rows_found(r->out, "poll_ticks", "%llu", (unsigned long long)r->polls_period);
 	rows_found(r->out, "ci_reloads", "%llu", (unsigned long long)r->reloads);

@@ -31,6 +31,7 @@ struct path_conf {
 	const struct nic *nic;
 	int metric, op, marks, check, fault;
 	struct route route;               /* who posts, who looks for completions */
+	int boundary;                     /* enum boundary, where the submitter is `cpu` */
 	int form;                         /* enum proxy_form, where the submitter is a proxy */
 	int notify;                       /* enum notify: how a CPU that looks for completions waits */
 	uint32_t proxy_batch;             /* descriptors that a proxy rings for at once, at most */
@@ -102,6 +103,7 @@ struct path_mem {
 	uint64_t *helper_marks; /* [keep][HELPER_SLOTS]; NULL: there is no helper */
 	struct helper_pair *helper_pairs; /* [keep / block], or as many as a bare rate has */
 	uint64_t *helper_stage;
+	struct path_boundary *boundary; /* NULL: no kernel ends for a message */
 	int event;            /* the NIC raises it; -1: nobody sleeps */
 	uint64_t *stage;      /* a CPU issuer's block of marks */
 	size_t record_off, ptes_off, gen_off, xlat_off; /* but for the first from where a line's tables begin */
@@ -181,6 +183,20 @@ const char *path_helper_words(const struct pass *p, const struct path_conf *c, c
 /* Its CPU time, its switches, its sleeps: rows of one pass. */
 int path_helper_rows(const struct pass *p, const struct path_conf *c, struct rows *out);
 
+/* path_boundary.c: kernels that end for every message (submitter=cpu). */
+int path_boundary_init(struct path_mem *m, const struct path_conf *c);
+void path_boundary_term(struct path_mem *m);
+/* Before the NIC starts: what kernels and helper are given. */
+int path_boundary_open(const struct path_mem *m, const struct path_conf *c, const struct pass *p, const struct issue_args *a);
+void path_boundary_kernels(const struct path_mem *m, const struct path_conf *c, struct helper_kernels *k);
+/* With the helper's thread running: until all is done, or nothing was launched for wait_ns. */
+void path_boundary_run(const struct path_mem *m, const struct path_conf *c, const struct pass *p, uint64_t wait_ns);
+/* Behind the helper's end: -EBUSY: a kernel still runs. Then, behind the NIC's. */
+int path_boundary_stop(const struct path_mem *m, const struct path_conf *c, const struct pass *p);
+void path_boundary_close(const struct path_mem *m, const struct path_conf *c);
+int path_boundary_report(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct issue_out *o);
+void path_boundary_found(const struct path_mem *m, const struct path_conf *c, struct rows *out);
+
 /* Whose waits and marks an agent is told of. */
 void path_sink(const struct path_conf *c, const struct sink_conf *all, enum agent agent, struct sink_conf *s);
 /* What the NIC's engine is given for a pass. */
@@ -205,6 +221,7 @@ struct spans {
 	double *before, *after;  /* [n], as a pass's; NULL: there are none */
 	double *looked;          /* [n]: lookups << 8 | hits of the NIC's translation cache */
 	double polls;            /* mean a message */
+	double *call;            /* [n]: how long the launch took that `relayed` stands before; NAN: there is none */
 	double *wakeup;          /* [n]: from completed to where a sleeping consumer runs again; NAN: it didn't sleep */
 };
 
@@ -216,8 +233,8 @@ enum which_blocks { ALL_BLOCKS = -1, PLAIN_BLOCKS, PLANTED_BLOCKS };
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
-/* Row "wakeup" of a consumer that slept. */
-int spans_wakeup_row(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Row "wakeup" of a consumer that slept, "launch_call" of one that launches. */
+int spans_helper_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Rows of registering or copying, and of the total with it. */
 int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Rows of hits and misses of the NIC's translation cache. */

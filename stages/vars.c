@@ -12,6 +12,7 @@
 #include "stages/issue/launch.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
+#include "stages/issuer/boundary.h"
 #include "stages/issuer/helper.h"
 #include "stages/queue/queue.h"
 #include "stages/queue/share.h"
@@ -38,13 +39,15 @@ const struct var fs_vars[] = {
 	{ .name = "issuer", .unit = "", .words = "gpu|cpu", NO_NUMBERS, .def = "gpu",
 	  .help = "who decides to send: a GPU thread, or a CPU thread in its place with the same code" },
 	{ .name = "submitter", .unit = "", .words = JOIN("" FS_SUBMITTERS(WORD3)), NO_NUMBERS, .def = "gpu",
-	  .help = "who posts and rings: the issuer itself; or a CPU thread beside it: it rings for WQEs that the issuer built, or builds them too, from descriptors that it is handed" },
+	  .help = "who posts and rings: the issuer itself; or a CPU thread beside it: it rings for WQEs that the issuer built, or builds them too, from descriptors that it is handed, or when the issuer's kernel ends" },
 	{ .name = "proxy", .unit = "", .words = JOIN("" FS_PROXY_FORMS(WORD3)), NO_NUMBERS, .def = "tuned",
 	  .help = "how an issuer hands a descriptor to submitter=proxy: by one store into a ring of its own; or as a shared ring needs it: an atomic, a look at the proxy's progress in host memory, a release" },
 	{ .name = "proxy_batch", .unit = "", NUMBERS(1, PROXY_BATCH_MAX), .def = "1",
 	  .help = "descriptors that a proxy rings for at once, if so many are there" },
+	{ .name = "boundary", .unit = "", .words = "auto" FS_BOUNDARIES(WORD3), NO_NUMBERS, .def = "auto",
+	  .help = "how the next kernel begins with submitter=cpu: a launch into a stream, or of a graph; with issuer=cpu a thread that sleeps in a futex is woken; auto: stream, or futex" },
 	{ .name = "consumer", .unit = "", .words = "auto" FS_CONSUMERS(WORD3), NO_NUMBERS, .def = "auto",
-	  .help = "who looks at the CQ: the issuer, or a CPU thread that passes completions on; auto: the CPU with submitter=proxy, else the issuer" },
+	  .help = "who looks at the CQ: the issuer, or a CPU thread that passes completions on; auto: the CPU with submitter=proxy or cpu, else the issuer" },
 	{ .name = "notify", .unit = "", .words = JOIN("" FS_NOTIFIES(WORD3)), NO_NUMBERS, .def = "poll",
 	  .help = "how consumer=cpu waits: it looks at the CQ all the time, or arms it and sleeps until the NIC raises an event" },
 	{ .name = "op", .unit = "", .words = "write|read|nop", NO_NUMBERS, .def = "write",

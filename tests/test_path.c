@@ -208,6 +208,9 @@ static const char *const grid[] = {
 	"submitter=host-doorbell metric=rate depth=64 batch=7 consumer=cpu doorbell=ring-record-ring", "submitter=host-doorbell ordering=none op=read size=24",
 	"consumer=cpu", "consumer=cpu depth=16 batch=5 size=70000", "consumer=cpu notify=interrupt", "consumer=cpu notify=interrupt depth=8 metric=rate",
 	"consumer=cpu xlat_cache=8 mr_count=4 size=300",
+	"submitter=cpu", "submitter=cpu size=300 doorbell=ring", "submitter=cpu op=read size=40 doorbell=ring-record-ring", "submitter=cpu op=nop",
+	"submitter=cpu size=0 depth=4 batch=4 entries=4", "submitter=cpu size=5000 segment=64 depth=7 batch=7 mr_count=8 xlat_cache=4 fresh=0",
+	"submitter=cpu metric=rate depth=64 batch=64 entries=64 check=end", "submitter=cpu fresh=256 recover_every=1",
 };
 
 static void every_kind_of_point(void **state)
@@ -299,7 +302,7 @@ static void random_point(struct point *pt)
 	if (!below(8))
 		set_number(pt, "xlat_cache", 1u << below(9));
 	if (!below(6)) { /* no other could be */
-		static const char *const helps[] = { "submitter", "consumer", "proxy", "notify" };
+		static const char *const helps[] = { "submitter", "consumer", "proxy", "notify", "boundary" };
 
 		for (size_t i = 0; i < sizeof(helps) / sizeof(helps[0]); i++)
 			set_word(pt, helps[i]);
@@ -307,6 +310,10 @@ static void random_point(struct point *pt)
 		set_number(pt, "proxy_batch", 1 + below(PROXY_BATCH_MAX));
 		if (fs_word(pt, "submitter") != SUBMITTER_PROXY)
 			point_set(pt, "proxy=tuned proxy_batch=1");
+		if (fs_word(pt, "submitter") == SUBMITTER_CPU)
+			point_set(pt, "depth=1");
+		else
+			point_set(pt, "boundary=auto");
 		if (fs_word(pt, "submitter") != SUBMITTER_GPU || !fs_is(pt, "consumer", "cpu"))
 			point_set(pt, "notify=poll");
 		if (fs_is(pt, "marks", "rotate"))

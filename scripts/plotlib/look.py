@@ -52,7 +52,7 @@ METRIC_SAYS = {
     'latency': 'mean time', 'rate': 'mean rate', 'observer': 'cost of taking all marks',
     'floor': 'bare loop', 'fence': 'one fence and a store', 'polls': 'looks at a completion', 'responder': "the responder's own time",
     'to_rung': 'from the decision to the first doorbell', 'to_first': 'from the decision to the first instruction',
-    'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'clock_error': 'what is not known of an offset',
+    'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'launch_call': 'the call that launches the next kernel', 'asleep': 'launches that found their thread asleep', 'clock_error': 'what is not known of an offset',
     'violation_share': 'messages with older words behind their flag', 'violations': 'messages with older words behind their flag',
     'stale_words': 'older words behind a flag', 'flag_to_payload': 'mean time from the flag to the payload',
     'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
