@@ -29,7 +29,7 @@ struct path_run {
 	struct rows *out;
 	uint64_t stale_wqe, stale_record, from_queue, wrong, messages, reloads, polls_period;
 	uint64_t steal, involuntary;
-	int unsettled;
+	int unsettled, settling;
 	uint64_t smid_issuer, smid_nic;
 	uint64_t launches, asleep; /* of measured messages: of threads in a kernel's place, and those that slept */
 	uint64_t looked_in, lookups, hits; /* of bare passes: messages, and what the NIC counted */
@@ -44,8 +44,10 @@ static int path_check(const struct point *pt, const struct machine *m, char *why
 
 static double path_patience(const struct point *pt)
 {
-	(void)pt;
-	return 120;
+	/* before each pass of a point: three for each line */
+	double ms = fs_is(pt, "cpu_state_ms", "auto") ? CPU_STATE_MS : (double)fs_num(pt, "cpu_state_ms");
+
+	return 120 + (fs_is(pt, "cpu_state", "as-is") ? 0 : 3 * (double)fs_num(pt, "lines") * ms * 1e-3);
 }
 
 /* The code that a point's marks ask for. */
@@ -80,8 +82,14 @@ static void pass_init(struct pass *p, const struct path_conf *c, int instr, uint
 /* Runs a pass and keeps count of what goes for the whole point. */
 static int do_pass(struct path_run *r, struct pass *p)
 {
-	int rc = path_pass(&r->mem, r->c, p);
+	struct state_made made;
+	int rc = r->settling ? 0 : path_state(r->c, &made);
 
+	if (rc)
+		return rc;
+	path_freq(r->c, &p->f0);
+	rc = path_pass(&r->mem, r->c, p);
+	path_freq(r->c, &p->f1);
 	r->stale_wqe += p->nic.stale_wqe;
 	r->stale_record += p->nic.stale_record;
 	r->from_queue += p->nic.from_queue;
@@ -124,7 +132,9 @@ static int settle(struct path_run *r)
 	p.record = 1;
 	p.rate = 0;
 	p.settle = c.pinned;
+	r->settling = 1; /* whatever state it found is gone behind it */
 	rc = do_pass(r, &p);
+	r->settling = 0;
 	r->c = keep;
 	r->looked_in = r->lookups = r->hits = 0;
 	pass_term(&p);
@@ -143,8 +153,8 @@ static int span_pass(struct path_run *r, int instr, uint64_t messages, struct sp
 		rc = spans_add(s, &r->mem, r->c, &p, ALL_BLOCKS);
 	if (!rc && raw)
 		pass_raw(r->c, &p, raw);
-	if (!rc && help)
-		rc = path_helper_rows(&p, r->c, r->out);
+	if (!rc && help && !(rc = path_helper_rows(&p, r->c, r->out)))
+		rc = path_freq_rows(&p, r->c, r->out);
 	pass_term(&p);
 	return rc;
 }
@@ -249,6 +259,8 @@ static int run_plant(struct path_run *r)
 	if (!rc)
 		rc = spans_delta_rows(&s[PLANTED_BLOCKS], &s[PLAIN_BLOCKS], c, r->out);
 	if (!rc)
+		rc = path_freq_rows(&p, c, r->out);
+	if (!rc)
 		rc = wall_delta_row(&p, r->mem.block, c, r->out);
 	pass_term(&p);
 	spans_term(&s[0]);
@@ -308,8 +320,8 @@ static int run_rate(struct path_run *r)
 	rc = do_pass(r, &p);
 	if (!rc)
 		rc = rate_rows(r, &p);
-	if (!rc)
-		rc = path_helper_rows(&p, r->c, r->out);
+	if (!rc && !(rc = path_helper_rows(&p, r->c, r->out)))
+		rc = path_freq_rows(&p, r->c, r->out);
 	if (!rc && r->out->raw) {
 		if (instr != BARE)
 			pass_raw(r->c, &p, r->out->raw);

@@ -8,6 +8,7 @@
 #define FS_PATH_H
 
 #include "harness/clock.h"
+#include "harness/freq.h"
 #include "harness/machine.h"
 #include "harness/rows.h"
 #include "harness/var.h"
@@ -55,6 +56,9 @@ struct path_conf {
 	int32_t plant[2];
 	uint32_t plant_ns[2];
 	int cpu, nic_cpu;
+	int cpu_state;                    /* enum cpu_state_word: of helper's and NIC's CPUs before a pass, */
+	uint32_t cpu_state_ms;            /* for so long */
+	const char *sys_cpu;              /* where the kernel tells of CPUs: FS_SYS_CPU, or a test's own */
 	int sm, nic_sm;                   /* as seats_resolve() gives them */
 	int gettime;                      /* CPU agents stamp with clock_gettime */
 	const char *order_class;          /* guaranteed, relied-on, unsafe */
@@ -154,6 +158,7 @@ struct pass {
 	double *before, *after;  /* ns of registering or copying, of taking back, [messages]; or NULL */
 	uint64_t end_wrong;      /* wrong words found at the end */
 	struct disturb d0, d1;
+	struct freq f0, f1;      /* of path_state_cpus()'s first CPU, before and after; nought where there is none */
 };
 
 /* path_source.c: memory that isn't registered for good. 1: as path_mem_init. */
@@ -182,6 +187,17 @@ int path_helper_collect(const struct path_mem *m, const struct path_conf *c, str
 const char *path_helper_words(const struct pass *p, const struct path_conf *c, char *buf, size_t len);
 /* Its CPU time, its switches, its sleeps: rows of one pass. */
 int path_helper_rows(const struct pass *p, const struct path_conf *c, struct rows *out);
+
+/* path_state.c: the state that CPUs are in when a pass begins. CPUs of helper and NIC, the helper's first;
+ * how many different ones. */
+int path_state_cpus(const struct path_conf *c, int cpus[2]);
+int path_refuse_state(const struct point *pt, const struct path_conf *c, char *why, size_t len);
+/* Leaves them alone for cpu_state_ms, or keeps a thread busy on each. -EBUSY: one would not end. */
+struct state_made { int busy; uint64_t ns; }; /* threads, and how long it took */
+int path_state(const struct path_conf *c, struct state_made *made);
+/* What the kernel says now of the first one; rows of a pass. */
+void path_freq(const struct path_conf *c, struct freq *f);
+int path_freq_rows(const struct pass *p, const struct path_conf *c, struct rows *out);
 
 /* path_boundary.c: kernels that end for every message (submitter=cpu). */
 int path_boundary_init(struct path_mem *m, const struct path_conf *c);

@@ -501,10 +501,13 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	    (rc = resolve_amount(pt, c, why, len)))
 		return rc;
 	path_resolve_route(pt, c);
+	c->cpu_state = fs_word(pt, "cpu_state");
+	c->cpu_state_ms = fs_is(pt, "cpu_state_ms", "auto") ? CPU_STATE_MS : (uint32_t)fs_num(pt, "cpu_state_ms");
+	c->sys_cpu = FS_SYS_CPU;
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
 	if ((rc = legal_seats(pt, c, why, len)) || (rc = path_resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
-	    (rc = path_refuse_route(pt, c, why, len)) || (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
+	    (rc = path_refuse_route(pt, c, why, len)) || (rc = path_refuse_state(pt, c, why, len)) || (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
 	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)) ||
 	    (rc = seats_resolve(pt, m, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
@@ -542,5 +545,5 @@ const char *const path_reads[] = {
 	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"segment", "page", "registration", "mechanism", "host_page", "mr_count", "mr_order", "xlat_cache",
 	"recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
-	"untold", "cpu", "nic_cpu", "helper_cpu", "sm", "nic_sm", "consumer", "notify", "proxy", "proxy_batch", "boundary", NULL
+	"untold", "cpu", "nic_cpu", "helper_cpu", "sm", "nic_sm", "consumer", "notify", "proxy", "proxy_batch", "boundary", "cpu_state", "cpu_state_ms", NULL
 };

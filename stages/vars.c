@@ -184,5 +184,9 @@ const struct var fs_vars[] = {
 	  .help = "CPU of the thread of nic=soft, and of the thread that launch starts" },
 	{ .name = "helper_cpu", .unit = "", .words = "auto", NUMBERS(0, 4095), .def = "auto",
 	  .help = "CPU of the thread that submits or looks for completions; auto: near the GPU, the NIC's if there is no third one" },
+	{ .name = "cpu_state", .unit = "", .words = CPU_STATE_WORDS, NO_NUMBERS, .def = "as-is",
+	  .help = "state of the helper's and the NIC's CPUs when a pass begins: cold, nothing of ours has run there for cpu_state_ms; warm, a thread has kept each busy for so long" },
+	{ .name = "cpu_state_ms", .unit = "ms", .words = "auto", NUMBERS(1, 60000), .def = "auto",
+	  .help = "how long cpu_state takes before each pass; auto: 1000" },
 	{ .name = NULL },
 };

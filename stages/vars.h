@@ -18,6 +18,9 @@ enum ways_word { WAYS_ONE, WAYS_BOTH };
 enum mr_order_word { MR_TURN, MR_RANDOM };
 #define REGISTRATION_WORDS "persistent|on-demand|staged"
 enum registration_word { REGISTERED_PERSISTENT, REGISTERED_ON_DEMAND, REGISTERED_STAGED };
+#define CPU_STATE_WORDS "as-is|cold|warm"
+enum cpu_state_word { CPU_AS_IS, CPU_COLD, CPU_WARM };
+enum { CPU_STATE_MS = 1000 }; /* of cpu_state_ms=auto */
 #define SCOPE_WORDS "gpu|sys"
 enum scope_word { SCOPED_GPU, SCOPED_SYS, SCOPE_WORDS_N };
 #define AFTER_WORDS "none|release-gpu|release-sys|sc-gpu|sc-sys"

@@ -66,6 +66,7 @@ static const char *const submitters[SUBMITTERS] = {
 };
 static const char *const consumers[] = { "auto", [1 + CONSUMER_GPU] = "gpu", [1 + CONSUMER_CPU] = "cpu" };
 static const char *const notifies[NOTIFIES] = { [NOTIFY_POLL] = "poll", [NOTIFY_INTERRUPT] = "interrupt" };
+static const char *const states[] = { [CPU_AS_IS] = "as-is", [CPU_COLD] = "cold", [CPU_WARM] = "warm" };
 static const char *const boundaries[] = {
 	"auto", [1 + BOUNDARY_STREAM] = "stream", [1 + BOUNDARY_GRAPH] = "graph", [1 + BOUNDARY_FUTEX] = "futex",
 };
@@ -85,6 +86,7 @@ static const struct words all_words[] = {
 	{ "mechanism", 0, MECHANISMS, mechanisms },
 	{ "submitter", 0, SUBMITTERS, submitters }, { "consumer", 0, 1 + CONSUMERS, consumers },
 	{ "notify", 0, NOTIFIES, notifies }, { "proxy", 0, PROXY_FORMS, forms }, { "boundary", 0, 1 + BOUNDARIES, boundaries },
+	{ "cpu_state", 0, 3, states },
 	{ "cq", 0, 2, cqs }, { "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
 	{ "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, 2, ways },
 	{ "atomic_scope", 0, SCOPE_WORDS_N, scopes }, { "store_fence", 0, AFTERS, fences },
