@@ -378,7 +378,8 @@ void unsettled_flag(struct row *r)
 static void flag(struct rows *out, const char *code, const char *why)
 {
 	for (size_t i = 0; i < out->n; i++)
-		row_flag(&out->row[i], code, why);
+		if (!out->row[i].reason_code[0]) /* an empty cell says why it is empty */
+			row_flag(&out->row[i], code, why);
 }
 
 static void flags(struct path_run *r)
