@@ -86,6 +86,9 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 	/* a third thread where there are two CPUs */
 	may_flag |= c->crowded && !strcmp(r->reason_code, "crowded");
 
+	/* a thread in a kernel's place that others kept from falling asleep */
+	may_flag |= c->route.submitter == SUBMITTER_CPU && !strcmp(r->reason_code, "awake");
+
 	if (r->status != FS_OK && !(r->status == FS_FLAGGED && may_flag && *r->reason))
 		return "its status";
 	if (!word_of(r->stage, "|issue|crossing|translation|handoff|completion|queueing|total|submit|-|"))
@@ -94,8 +97,11 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 		return "its link";
 	if (!word_of(r->origin, "|measured|emulated|") || strcmp(r->order_class, c->order_class))
 		return "its origin or order class";
-	if (!word_of(r->unit, "|ns|Mmsg/s|count|ns/msg|count/msg|cores|"))
+	if (!word_of(r->unit, "|ns|Mmsg/s|count|ns/msg|count/msg|cores|MHz|share|"))
 		return "its unit";
+	/* what a kernel doesn't tell is an empty cell with a reason */
+	if (!strcmp(r->unit, "MHz") && isnan(s->mean))
+		return !strcmp(r->reason_code, "absent") && *r->reason ? NULL : "it has no number and no reason";
 	if (!s->n || isnan(s->mean))
 		return "it has no number";
 	/* (a rate is over all messages, its distribution over whole blocks) */
