@@ -2,7 +2,7 @@
 /*
  * How long a point will take: a guess from its settings, for --dry-run. It is
  *
- *	fixed + messages * (message + size * byte + plant / 2) * passes
+ *	fixed + messages * (message + size * byte + plant / 2) * passes, and what cpu_state takes
  *
  * with the rates below, fitted by eye to the starts of the points in results/
  * (a machine of two cores, an H200). Most points there are within a factor of
@@ -13,6 +13,7 @@
  * Starting a child isn't in it: dryrun.c adds what that took just now.
  */
 #include "bench/bench.h"
+#include "stages/vars.h"
 #include <string.h>
 
 static const struct speed {
@@ -50,6 +51,15 @@ static const struct speed *speed_of(const struct point *pt)
 	return s;
 }
 
+/* What CPUs are kept idle or busy for, before each of the passes that a latency usually has. */
+static double state_s(const struct point *pt)
+{
+	if (!reads(pt, "cpu_state") || fs_is(pt, "cpu_state", "as-is"))
+		return 0;
+	return (is(pt, "metric", "rate") ? 1 : 3) * 1e-3 *
+	       (fs_is(pt, "cpu_state_ms", "auto") ? CPU_STATE_MS : (double)fs_num(pt, "cpu_state_ms"));
+}
+
 double point_estimate_s(const struct point *pt)
 {
 	const struct speed *s = speed_of(pt);
@@ -71,5 +81,5 @@ double point_estimate_s(const struct point *pt)
 	}
 	if (!fs_is(pt, "messages", "auto"))
 		messages = (double)fs_num(pt, "messages");
-	return s->fixed_s + messages * each_ns * 1e-9 * passes;
+	return s->fixed_s + state_s(pt) + messages * each_ns * 1e-9 * passes;
 }

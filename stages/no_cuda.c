@@ -19,12 +19,14 @@
 #include "stages/issue/fence.h"
 #include "stages/issue/floor.h"
 #include "stages/issue/launch.h"
+#include "stages/issuer/boundary.h"
 #include "stages/issuer/issuer.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
 #include "stages/place/pages.h"
 #include "stages/place/place.h"
 #include "stages/place/seat.h"
+#include "stages/place/start.h"
 #include "stages/translation/chase.h"
 #include "stages/translation/register.h"
 #include <errno.h>
@@ -70,6 +72,12 @@ int issuer_gpu_load(struct issue_choice c, int device) { (void)c; (void)device; 
 int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
 {
 	(void)a; (void)c; (void)device; (void)patience_s;
+	return absent();
+}
+
+int boundary_gpu_open(struct starter *s, struct boundary_args *a, int instr, int device)
+{
+	(void)s; (void)a; (void)instr; (void)device;
 	return absent();
 }
 
@@ -151,6 +159,14 @@ static void mech_nothing(struct reg *r) { (void)r; }
 #define MECH_ABSENT { mech_absent, mech_absent, mech_absent, mech_absent, mech_nothing }
 const struct mech_ops mech_cuda_malloc = MECH_ABSENT, mech_cu_mem = MECH_ABSENT, mech_host_alloc = MECH_ABSENT,
 		      mech_host_register = MECH_ABSENT, mech_dma_buf = MECH_ABSENT;
+
+int start_here(const struct starter *s) { (void)s; return absent(); }
+void start_close(struct starter *s) { (void)s; }
+int start_stream(struct starter *s) { (void)s; return absent(); }
+int start_graph(struct starter *s) { (void)s; return absent(); }
+int start_ended(const struct starter *s) { (void)s; return absent(); }
+int start_why(int err, const char *what) { (void)err; (void)what; return absent(); }
+int start_drain(const struct starter *s, double patience_s, const char *what) { (void)s; (void)patience_s; (void)what; return absent(); }
 
 int launch_gpu_open(struct launch_gpu **out, const struct launch_side *s, const uint64_t *counts, int device)
 {

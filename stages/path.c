@@ -11,6 +11,7 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "harness/probe.h"
+#include "stages/issuer/boundary.h"
 #include "stages/path.h"
 #include "stages/path_layout.h"
 #include "stages/suite.h"
@@ -20,6 +21,7 @@
 #include <string.h>
 
 enum { SEED = 0x5f1e57a6 };
+#define ASLEEP_MIN 0.9          /* of launches have to find their thread asleep */
 
 struct path_run {
 	const struct path_conf *c;
@@ -27,8 +29,9 @@ struct path_run {
 	struct rows *out;
 	uint64_t stale_wqe, stale_record, from_queue, wrong, messages, reloads, polls_period;
 	uint64_t steal, involuntary;
-	int unsettled;
+	int unsettled, settling;
 	uint64_t smid_issuer, smid_nic;
+	uint64_t launches, asleep; /* of measured messages: of threads in a kernel's place, and those that slept */
 	uint64_t looked_in, lookups, hits; /* of bare passes: messages, and what the NIC counted */
 };
 
@@ -41,8 +44,10 @@ static int path_check(const struct point *pt, const struct machine *m, char *why
 
 static double path_patience(const struct point *pt)
 {
-	(void)pt;
-	return 120;
+	/* before each pass of a point: three for each line */
+	double ms = fs_is(pt, "cpu_state_ms", "auto") ? CPU_STATE_MS : (double)fs_num(pt, "cpu_state_ms");
+
+	return 120 + (fs_is(pt, "cpu_state", "as-is") ? 0 : 3 * (double)fs_num(pt, "lines") * ms * 1e-3);
 }
 
 /* The code that a point's marks ask for. */
@@ -77,8 +82,14 @@ static void pass_init(struct pass *p, const struct path_conf *c, int instr, uint
 /* Runs a pass and keeps count of what goes for the whole point. */
 static int do_pass(struct path_run *r, struct pass *p)
 {
-	int rc = path_pass(&r->mem, r->c, p);
+	struct state_made made;
+	int rc = r->settling ? 0 : path_state(r->c, &made);
 
+	if (rc)
+		return rc;
+	path_freq(r->c, &p->f0);
+	rc = path_pass(&r->mem, r->c, p);
+	path_freq(r->c, &p->f1);
 	r->stale_wqe += p->nic.stale_wqe;
 	r->stale_record += p->nic.stale_record;
 	r->from_queue += p->nic.from_queue;
@@ -91,6 +102,12 @@ static int do_pass(struct path_run *r, struct pass *p)
 	r->involuntary += p->d1.involuntary - p->d0.involuntary;
 	r->smid_issuer = p->out.smid;
 	r->smid_nic = p->nic.smid;
+	if (r->c->route.submitter == SUBMITTER_CPU && p->helper_pairs) {
+		const struct helper_pair *a = p->helper_pairs, *z = a + p->npairs - 1;
+
+		r->launches += z->launches - a->launches;
+		r->asleep += z->sleeps - a->sleeps;
+	}
 	if (p->instr == BARE) {
 		r->looked_in += p->out.done;
 		r->lookups += p->nic.lookups;
@@ -115,7 +132,9 @@ static int settle(struct path_run *r)
 	p.record = 1;
 	p.rate = 0;
 	p.settle = c.pinned;
+	r->settling = 1; /* whatever state it found is gone behind it */
 	rc = do_pass(r, &p);
+	r->settling = 0;
 	r->c = keep;
 	r->looked_in = r->lookups = r->hits = 0;
 	pass_term(&p);
@@ -134,8 +153,8 @@ static int span_pass(struct path_run *r, int instr, uint64_t messages, struct sp
 		rc = spans_add(s, &r->mem, r->c, &p, ALL_BLOCKS);
 	if (!rc && raw)
 		pass_raw(r->c, &p, raw);
-	if (!rc && help)
-		rc = path_helper_rows(&p, r->c, r->out);
+	if (!rc && help && !(rc = path_helper_rows(&p, r->c, r->out)))
+		rc = path_freq_rows(&p, r->c, r->out);
 	pass_term(&p);
 	return rc;
 }
@@ -204,10 +223,10 @@ static int run_latency(struct path_run *r)
 	if (!rc)
 		rc = spans_source_rows(&s, c, r->out);
 	if (!rc)
-		rc = spans_wakeup_row(&s, c, r->out);
+		rc = spans_helper_rows(&s, c, r->out);
 	if (!rc && observe)
 		rc = observer_row(r, &s, &outer);
-	if (!rc && instr != BARE && c->nic->completes)
+	if (!rc && instr != BARE && c->nic->completes && c->route.submitter != SUBMITTER_CPU) /* no issuer polls there */
 		rc = polls_row(r, &s);
 	spans_term(&s);
 	spans_term(&outer);
@@ -239,6 +258,8 @@ static int run_plant(struct path_run *r)
 		rc = cache_rows(r, &s[PLANTED_BLOCKS], FLEX);
 	if (!rc)
 		rc = spans_delta_rows(&s[PLANTED_BLOCKS], &s[PLAIN_BLOCKS], c, r->out);
+	if (!rc)
+		rc = path_freq_rows(&p, c, r->out);
 	if (!rc)
 		rc = wall_delta_row(&p, r->mem.block, c, r->out);
 	pass_term(&p);
@@ -317,8 +338,8 @@ static int run_rate(struct path_run *r)
 	rc = do_pass(r, &p);
 	if (!rc)
 		rc = rate_rows(r, &p);
-	if (!rc)
-		rc = path_helper_rows(&p, r->c, r->out);
+	if (!rc && !(rc = path_helper_rows(&p, r->c, r->out)))
+		rc = path_freq_rows(&p, r->c, r->out);
 	if (!rc && r->out->raw) {
 		if (instr != BARE)
 			pass_raw(r->c, &p, r->out->raw);
@@ -375,7 +396,8 @@ void unsettled_flag(struct row *r)
 static void flag(struct rows *out, const char *code, const char *why)
 {
 	for (size_t i = 0; i < out->n; i++)
-		row_flag(&out->row[i], code, why);
+		if (!out->row[i].reason_code[0]) /* an empty cell says why it is empty */
+			row_flag(&out->row[i], code, why);
 }
 
 static void flags(struct path_run *r)
@@ -395,6 +417,8 @@ static void flags(struct path_run *r)
 	}
 	if (r->c->crowded)
 		flag(r->out, "crowded", "the helper shares its CPU with the NIC: they take turns");
+	if (r->c->boundary == BOUNDARY_FUTEX && (double)r->asleep < ASLEEP_MIN * (double)r->launches)
+		flag(r->out, "awake", "in more than a tenth of its launches the thread that stands for a kernel had not fallen asleep yet");
 	if (r->c->fault == FAULT_SLOW_NIC)
 		flag(r->out, "fault", "fault=slow-nic: the NIC waits 100 us in every message of the second half");
 	if (r->c->choice.mode == DBM_RING_RECORD_RING && r->c->metric == METRIC_LATENCY && r->c->nic->completes)
@@ -444,6 +468,7 @@ static void found(struct path_run *r)
 		rows_found(r->out, "consumer", "%s", c->route.consumer == CONSUMER_CPU ? "cpu" : "gpu");
 		rows_found(r->out, "helper_cpu", "%d", c->helper_cpu);
 	}
+	path_boundary_found(&r->mem, c, r->out);
 	rows_found(r->out, "cpu_stamps_with", "%s", c->gettime ? "clock_gettime" : "tsc");
 	rows_found(r->out, "poll_ticks", "%llu", (unsigned long long)r->polls_period);
 	rows_found(r->out, "ci_reloads", "%llu", (unsigned long long)r->reloads);

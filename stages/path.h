@@ -8,6 +8,7 @@
 #define FS_PATH_H
 
 #include "harness/clock.h"
+#include "harness/freq.h"
 #include "harness/machine.h"
 #include "harness/rows.h"
 #include "harness/var.h"
@@ -31,6 +32,7 @@ struct path_conf {
 	const struct nic *nic;
 	int metric, op, marks, check, fault;
 	struct route route;               /* who posts, who looks for completions */
+	int boundary;                     /* enum boundary, where the submitter is `cpu` */
 	int form;                         /* enum proxy_form, where the submitter is a proxy */
 	int notify;                       /* enum notify: how a CPU that looks for completions waits */
 	uint32_t proxy_batch;             /* descriptors that a proxy rings for at once, at most */
@@ -54,6 +56,9 @@ struct path_conf {
 	int32_t plant[2];
 	uint32_t plant_ns[2];
 	int cpu, nic_cpu;
+	int cpu_state;                    /* enum cpu_state_word: of helper's and NIC's CPUs before a pass, */
+	uint32_t cpu_state_ms;            /* for so long */
+	const char *sys_cpu;              /* where the kernel tells of CPUs: FS_SYS_CPU, or a test's own */
 	int sm, nic_sm;                   /* as seats_resolve() gives them */
 	int gettime;                      /* CPU agents stamp with clock_gettime */
 	const char *order_class;          /* guaranteed, relied-on, unsafe */
@@ -102,6 +107,7 @@ struct path_mem {
 	uint64_t *helper_marks; /* [keep][HELPER_SLOTS]; NULL: there is no helper */
 	struct helper_pair *helper_pairs; /* [keep / block], or as many as a bare rate has */
 	uint64_t *helper_stage;
+	struct path_boundary *boundary; /* NULL: no kernel ends for a message */
 	int event;            /* the NIC raises it; -1: nobody sleeps */
 	uint64_t *stage;      /* a CPU issuer's block of marks */
 	size_t record_off, ptes_off, gen_off, xlat_off; /* but for the first from where a line's tables begin */
@@ -152,6 +158,7 @@ struct pass {
 	double *before, *after;  /* ns of registering or copying, of taking back, [messages]; or NULL */
 	uint64_t end_wrong;      /* wrong words found at the end */
 	struct disturb d0, d1;
+	struct freq f0, f1;      /* of path_state_cpus()'s first CPU, before and after; nought where there is none */
 };
 
 /* path_source.c: memory that isn't registered for good. 1: as path_mem_init. */
@@ -181,6 +188,31 @@ const char *path_helper_words(const struct pass *p, const struct path_conf *c, c
 /* Its CPU time, its switches, its sleeps: rows of one pass. */
 int path_helper_rows(const struct pass *p, const struct path_conf *c, struct rows *out);
 
+/* path_state.c: the state that CPUs are in when a pass begins. CPUs of helper and NIC, the helper's first;
+ * how many different ones. */
+int path_state_cpus(const struct path_conf *c, int cpus[2]);
+int path_refuse_state(const struct point *pt, const struct path_conf *c, char *why, size_t len);
+/* Leaves them alone for cpu_state_ms, or keeps a thread busy on each. -EBUSY: one would not end. */
+struct state_made { int busy; uint64_t ns; }; /* threads, and how long it took */
+int path_state(const struct path_conf *c, struct state_made *made);
+/* What the kernel says now of the first one; rows of a pass. */
+void path_freq(const struct path_conf *c, struct freq *f);
+int path_freq_rows(const struct pass *p, const struct path_conf *c, struct rows *out);
+
+/* path_boundary.c: kernels that end for every message (submitter=cpu). */
+int path_boundary_init(struct path_mem *m, const struct path_conf *c);
+void path_boundary_term(struct path_mem *m);
+/* Before the NIC starts: what kernels and helper are given. */
+int path_boundary_open(const struct path_mem *m, const struct path_conf *c, const struct pass *p, const struct issue_args *a);
+void path_boundary_kernels(const struct path_mem *m, const struct path_conf *c, struct helper_kernels *k);
+/* With the helper's thread running: until all is done, or nothing was launched for wait_ns. */
+void path_boundary_run(const struct path_mem *m, const struct path_conf *c, const struct pass *p, uint64_t wait_ns);
+/* Behind the helper's end: -EBUSY: a kernel still runs. Then, behind the NIC's. */
+int path_boundary_stop(const struct path_mem *m, const struct path_conf *c, const struct pass *p);
+void path_boundary_close(const struct path_mem *m, const struct path_conf *c);
+int path_boundary_report(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct issue_out *o);
+void path_boundary_found(const struct path_mem *m, const struct path_conf *c, struct rows *out);
+
 /* Whose waits and marks an agent is told of. */
 void path_sink(const struct path_conf *c, const struct sink_conf *all, enum agent agent, struct sink_conf *s);
 /* What the NIC's engine is given for a pass. */
@@ -205,6 +237,7 @@ struct spans {
 	double *before, *after;  /* [n], as a pass's; NULL: there are none */
 	double *looked;          /* [n]: lookups << 8 | hits of the NIC's translation cache */
 	double polls;            /* mean a message */
+	double *call;            /* [n]: how long the launch took that `relayed` stands before; NAN: there is none */
 	double *wakeup;          /* [n]: from completed to where a sleeping consumer runs again; NAN: it didn't sleep */
 };
 
@@ -216,8 +249,8 @@ enum which_blocks { ALL_BLOCKS = -1, PLAIN_BLOCKS, PLANTED_BLOCKS };
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which);
 /* Rows of intervals, stages, submit and total. */
 int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
-/* Row "wakeup" of a consumer that slept. */
-int spans_wakeup_row(const struct spans *s, const struct path_conf *c, struct rows *out);
+/* Row "wakeup" of a consumer that slept, "launch_call" of one that launches. */
+int spans_helper_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Rows of registering or copying, and of the total with it. */
 int spans_source_rows(const struct spans *s, const struct path_conf *c, struct rows *out);
 /* Rows of hits and misses of the NIC's translation cache. */

@@ -159,7 +159,7 @@ static const char *order_class_of(const struct path_conf *c, int ord)
 		return "unsafe";
 	if (c->choice.mode == DBM_BLUEFLAME_BULK && (!gpu_scope || c->nic_gpu == c->issuer_gpu))
 		return "relied-on"; /* weak stores, by another proxy than that of the fence */
-	if (c->issuer_gpu < 0 || !gpu_scope || c->route.submitter == SUBMITTER_PROXY)
+	if (c->issuer_gpu < 0 || !gpu_scope || c->route.submitter == SUBMITTER_PROXY || c->route.submitter == SUBMITTER_CPU)
 		return "guaranteed"; /* release stores of a CPU, or system scope */
 	if (c->nic_gpu == c->issuer_gpu && c->route.submitter == SUBMITTER_GPU)
 		return "guaranteed"; /* the observer is inside the scope */
@@ -308,7 +308,7 @@ static int resolve_fault(const struct point *pt, struct path_conf *c, char *why,
 		if (mark >= 0 && !route_has(c->route, (enum mark)mark))
 			return fs_refuse(EINVAL, why, len, "%s=%s: no message passes it with this submitter and consumer; legal: another mark, or %s", v,
 					 mark_table[mark].name, mark == MARK_CAUGHT || mark == MARK_RELAYED ? "consumer=cpu" :
-					 "submitter=host-doorbell or proxy");
+					 "submitter=host-doorbell, proxy or cpu");
 		if (mark >= 0 && !c->nic->completes)
 			return fs_refuse(EINVAL, why, len, "%s with nic=null: there is no path to check", v);
 	}
@@ -501,14 +501,21 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 	    (rc = resolve_amount(pt, c, why, len)))
 		return rc;
 	path_resolve_route(pt, c);
+	c->cpu_state = fs_word(pt, "cpu_state");
+	c->cpu_state_ms = fs_is(pt, "cpu_state_ms", "auto") ? CPU_STATE_MS : (uint32_t)fs_num(pt, "cpu_state_ms");
+	c->sys_cpu = FS_SYS_CPU;
 	c->pinned = fs_is(pt, "issuer", "gpu") || c->nic->on_gpu;
 	/* what is wrong anywhere is said before what is missing here */
 	if ((rc = legal_seats(pt, c, why, len)) || (rc = path_resolve_translation(pt, c, why, len)) || (rc = legal_places(pt, c, why, len)) || (rc = resolve_fault(pt, c, why, len)) ||
-	    (rc = path_refuse_route(pt, c, why, len)) || (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
+	    (rc = path_refuse_route(pt, c, why, len)) || (rc = path_refuse_state(pt, c, why, len)) || (rc = resolve_lines(pt, c, why, len)) || (rc = path_resolve_registration(pt, m, c, why, len)) ||
 	    (rc = resolve_gpus(pt, m, c, why, len)) || (rc = resolve_places(pt, c, why, len)) ||
 	    (rc = resolve_cpus(pt, m, c, why, len)) ||
 	    (rc = seats_resolve(pt, m, c->issuer_gpu, c->nic_gpu, &c->sm, &c->nic_sm, why, len)))
 		return rc;
+	if (c->route.submitter == SUBMITTER_CPU) { /* each launch comes to another SM, so none is near */
+		c->sm = SEAT_ANY;
+		c->nic_sm = c->nic_sm == SEAT_NEAR ? SEAT_ANY : c->nic_sm;
+	}
 	c->order_class = order_class_of(c, c->choice.ord);
 	return 0;
 }
@@ -538,5 +545,5 @@ const char *const path_reads[] = {
 	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"segment", "page", "registration", "mechanism", "host_page", "mr_count", "mr_order", "xlat_cache",
 	"recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
-	"untold", "cpu", "nic_cpu", "helper_cpu", "sm", "nic_sm", "consumer", "notify", "proxy", "proxy_batch", NULL
+	"untold", "cpu", "nic_cpu", "helper_cpu", "sm", "nic_sm", "consumer", "notify", "proxy", "proxy_batch", "boundary", "cpu_state", "cpu_state_ms", NULL
 };

@@ -4,6 +4,7 @@
  * without, and what isn't built of its combinations with the rest.
  */
 #include "harness/err.h"
+#include "stages/issuer/boundary.h"
 #include "stages/path.h"
 #include <errno.h>
 #include <string.h>
@@ -14,6 +15,11 @@ void path_resolve_route(const struct point *pt, struct path_conf *c)
 	c->route.consumer = fs_is(pt, "consumer", "cpu") ? CONSUMER_CPU : CONSUMER_GPU;
 	if (fs_is(pt, "consumer", "auto") && c->nic->completes) /* else nobody looks */
 		c->route.consumer = route_consumer(c->route.submitter);
+	c->boundary = fs_word(pt, "boundary") - 1; /* behind auto */
+	if (c->boundary < 0)
+		c->boundary = fs_is(pt, "issuer", "cpu") ? BOUNDARY_FUTEX : BOUNDARY_STREAM;
+	if (c->route.submitter != SUBMITTER_CPU)
+		c->boundary = -1;
 	c->form = fs_word(pt, "proxy");
 	c->notify = fs_word(pt, "notify");
 	c->proxy_batch = (uint32_t)fs_num(pt, "proxy_batch");
@@ -53,6 +59,34 @@ static int refuse_proxy(const struct point *pt, const struct path_conf *c, char 
 	return 0;
 }
 
+/* What a kernel that ends for its messages can't do. */
+static int refuse_boundary(const struct point *pt, const struct path_conf *c, char *why, size_t len)
+{
+	int cpu = fs_is(pt, "issuer", "cpu");
+
+	if (c->route.submitter != SUBMITTER_CPU)
+		return fs_is(pt, "boundary", "auto") ? 0 :
+		       fs_refuse(EINVAL, why, len, "boundary says how the next kernel begins where each one ends; legal: submitter=cpu");
+	if (cpu && c->boundary != BOUNDARY_FUTEX)
+		return fs_refuse(EINVAL, why, len, "boundary=stream and boundary=graph need a GPU: a thread of a CPU is launched into no queue; legal with issuer=cpu: boundary=auto, futex");
+	if (!cpu && c->boundary == BOUNDARY_FUTEX)
+		return fs_refuse(EINVAL, why, len, "boundary=futex wakes a thread of a CPU; legal with issuer=gpu: boundary=auto, stream, graph");
+	if (fs_is(pt, "consumer", "gpu"))
+		return fs_refuse(EINVAL, why, len, "consumer=gpu with submitter=cpu: no kernel runs that could look at the CQ; legal: consumer=auto, cpu");
+	if (!c->nic->completes)
+		return fs_refuse(EINVAL, why, len, "submitter=cpu with nic=%s: nobody completes anything, and the next kernel is launched behind a completion; legal: nic=soft, peer", c->nic->name);
+	if (!fs_is(pt, "ordering", "gpu-fence"))
+		return fs_refuse(EINVAL, why, len, "ordering with submitter=cpu: the issuer stores no WQE, and the helper releases record and doorbell; legal: the default");
+	if (c->depth != c->batch)
+		return fs_refuse(EINVAL, why, len, "depth=%u with batch=%u and submitter=cpu: a kernel's end posts `batch` messages, and the next kernel waits for them all; legal: depth=%u",
+				 c->depth, c->batch, c->batch);
+	if (!fs_is(pt, "sm", "auto") && !fs_is(pt, "sm", "any"))
+		return fs_refuse(EINVAL, why, len, "sm with submitter=cpu: each launch goes where the GPU's scheduler puts it; legal: sm=auto, any");
+	if (fs_is(pt, "nic_sm", "near") || fs_is(pt, "nic_sm", "far"))
+		return fs_refuse(EINVAL, why, len, "nic_sm=near and far are seen from the issuer's SM, which changes with submitter=cpu; legal: nic_sm=auto, any, or a number");
+	return 0;
+}
+
 static int refuse_notify(const struct path_conf *c, char *why, size_t len)
 {
 	if (c->notify == NOTIFY_POLL)
@@ -71,25 +105,28 @@ static int refuse_faults(const struct path_conf *c, char *why, size_t len)
 	int submits = c->route.submitter != SUBMITTER_GPU;
 
 	if ((c->fault == FAULT_STUCK_WORKER || c->fault == FAULT_KILLED_WORKER) && !submits)
-		return fs_refuse(EINVAL, why, len, "fault=stuck-worker and killed-worker need a helper that submits; legal: submitter=host-doorbell or proxy");
+		return fs_refuse(EINVAL, why, len, "fault=stuck-worker and killed-worker need a helper that submits; legal: submitter=host-doorbell, proxy or cpu");
+	if (c->fault == FAULT_FAILED_LAUNCH && c->route.submitter != SUBMITTER_CPU)
+		return fs_refuse(EINVAL, why, len, "fault=failed-launch: nothing is launched for a message; legal: submitter=cpu");
 	if (c->fault == FAULT_RING_OVERRUN && c->route.submitter != SUBMITTER_PROXY)
 		return fs_refuse(EINVAL, why, len, "fault=ring-overrun: there is no ring of descriptors; legal: submitter=proxy");
 	if (c->fault == FAULT_DEAF_CONSUMER && c->route.consumer != CONSUMER_CPU)
 		return fs_refuse(EINVAL, why, len, "fault=deaf-consumer needs a CPU that looks for completions; legal: consumer=cpu");
 	if (c->fault == FAULT_LOST_WAKEUP && c->notify != NOTIFY_INTERRUPT)
 		return fs_refuse(EINVAL, why, len, "fault=lost-wakeup: nobody sleeps; legal: notify=interrupt");
-	if (c->route.submitter == SUBMITTER_PROXY && c->fault >= FAULT_OPCODE && c->fault <= FAULT_INDEX)
-		return fs_refuse(EINVAL, why, len, "a fault in a WQE with submitter=proxy: the issuer builds none; legal: another fault, or another submitter");
+	if ((c->route.submitter == SUBMITTER_PROXY || c->route.submitter == SUBMITTER_CPU) && c->fault >= FAULT_OPCODE && c->fault <= FAULT_INDEX)
+		return fs_refuse(EINVAL, why, len, "a fault in a WQE with submitter=proxy or cpu: the issuer builds none; legal: another fault, or another submitter");
 	return 0;
 }
 
 int path_refuse_route(const struct point *pt, const struct path_conf *c, char *why, size_t len)
 {
 	const char *helped = c->route.submitter == SUBMITTER_GPU ? "consumer=cpu" :
-			     c->route.submitter == SUBMITTER_PROXY ? "submitter=proxy" : "submitter=host-doorbell";
+			     c->route.submitter == SUBMITTER_PROXY ? "submitter=proxy" :
+			     c->route.submitter == SUBMITTER_CPU ? "submitter=cpu" : "submitter=host-doorbell";
 	int rc;
 
-	if ((rc = refuse_proxy(pt, c, why, len)) || (rc = refuse_notify(c, why, len)) || (rc = refuse_faults(c, why, len)))
+	if ((rc = refuse_proxy(pt, c, why, len)) || (rc = refuse_boundary(pt, c, why, len)) || (rc = refuse_notify(c, why, len)) || (rc = refuse_faults(c, why, len)))
 		return rc;
 	if (!route_helped(c->route))
 		return 0;

@@ -4,6 +4,7 @@
  * has none these functions do nothing.
  */
 #include "harness/err.h"
+#include "stages/issuer/boundary.h"
 #include "stages/path.h"
 #include "stages/path_layout.h"
 #include <errno.h>
@@ -108,6 +109,7 @@ static uint32_t helper_fault_of(const struct path_conf *c)
 	case FAULT_STUCK_WORKER: return HF_STUCK;
 	case FAULT_KILLED_WORKER: return HF_KILLED;
 	case FAULT_DEAF_CONSUMER: return HF_DEAF;
+	case FAULT_FAILED_LAUNCH: return HF_LAUNCH;
 	default: return HF_NONE;
 	}
 }
@@ -141,6 +143,7 @@ int path_helper_start(const struct path_mem *m, const struct path_conf *c, const
 	a.event = m->event;
 	a.armed = (uint64_t *)(hand_words(m, c) + HAND_ARMED);
 	a.crowded = c->crowded;
+	path_boundary_kernels(m, c, &a.kernels);
 	a.fault = p->instr == FLEX ? helper_fault_of(c) : (uint32_t)HF_NONE;
 	a.fault_at = p->warmup + p->messages / 2;
 	path_sink(c, all, AGENT_HELPER, &a.sink);
@@ -249,6 +252,9 @@ int path_helper_rows(const struct pass *p, const struct path_conf *c, struct row
 	if (c->route.submitter != SUBMITTER_GPU &&
 	    (rc = count_row(c, "helper_rings", "count/msg", (double)(z->rings - a->rings) / n, p->messages, out)))
 		return rc;
+	if (c->boundary == BOUNDARY_FUTEX && z->launches > a->launches)
+		return count_row(c, "asleep", "share", (double)(z->sleeps - a->sleeps) / (double)(z->launches - a->launches),
+				 z->launches - a->launches, out);
 	if (c->notify != NOTIFY_INTERRUPT)
 		return 0;
 	if ((rc = count_row(c, "sleeps", "count/msg", (double)(z->sleeps - a->sleeps) / n, p->messages, out)))

@@ -156,7 +156,7 @@ int path_mem_init(struct path_mem *m, const struct path_conf *c)
 	(rc = place_alloc(&m->nic_pairs, c->place[OBJ_KEYS], (uint64_t)m->keep / m->block * sizeof(struct clock_pair), 4096, c->pinned)))
 		return rc;
 	source_forbid(m);
-	if ((rc = path_helper_init(m, c)))
+	if ((rc = path_helper_init(m, c)) || (rc = path_boundary_init(m, c)))
 		return rc;
 	m->stage = aligned_alloc(LINE, (size_t)m->block * SINK_SLOTS * 8); /* without marks nothing is kept */
 	return m->stage ? 0 : fs_fail(ENOMEM, "no memory for marks");
@@ -169,6 +169,7 @@ void path_mem_term(struct path_mem *m)
 
 	source_term(m); /* it takes back what the tables name */
 	path_helper_term(m);
+	path_boundary_term(m);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		place_free(all[i]);
 	free(m->stage);

@@ -287,6 +287,8 @@ static int verdict(const struct path_conf *c, const struct pass *p)
 	case ISSUE_TIMEOUT:
 		return fs_fail(ETIMEDOUT, "no completion of message %llu in %.0f s; %s%s", (unsigned long long)o->done,
 			       WAIT_NS / 1e9, progress_words(p, c, words, sizeof(words)), path_helper_words(p, c, help, sizeof(help)));
+	case ISSUE_UNLAUNCHED:
+		return fs_fail(EIO, "launch %llu failed: %s", (unsigned long long)p->help.launches, strerror(p->help.error));
 	case ISSUE_ODD_CQE:
 		return fs_fail(EPROTO, "message %llu: a CQE with wqe_counter %llu", (unsigned long long)o->done,
 			       (unsigned long long)o->counter);
@@ -395,7 +397,8 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	path_engine(m, c, p, &np.eng);
 	path_sink(c, &sink, AGENT_NIC, &np.sink);
 	path_issue(m, c, p, &sink, &a);
-	if (c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu)))
+	if ((rc = path_boundary_open(m, c, p, &a)) ||
+	    (!m->boundary && c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu))))
 		return rc;
 	if ((rc = c->nic->start(&np, &run)))
 		return rc;
@@ -403,6 +406,8 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	disturb_read(&p->d0);
 	if (rc)
 		;
+	else if (m->boundary)
+		path_boundary_run(m, c, p, WAIT_NS);
 	else if (c->issuer_gpu >= 0)
 		rc = issuer_gpu_run(&a, choice, c->issuer_gpu, PASS_S);
 	else
@@ -410,13 +415,15 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	disturb_read(&p->d1);
 	rc2 = path_helper_stop(helper, p);
 	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
+	rc = rc ? rc : path_boundary_stop(m, c, p);
 	if (m->source && (rc2 = source_end(m)) && !rc)
 		rc = rc2;
 	rc2 = c->nic->stop(run, &p->nic);
 	/* a NIC that won't stop still uses the memory: that comes before any other reason */
 	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
+	path_boundary_close(m, c);
 	if (!rc)
-		rc = place_read(&m->out, 0, &p->out, sizeof(p->out));
+		rc = m->boundary ? path_boundary_report(m, c, p, &p->out) : place_read(&m->out, 0, &p->out, sizeof(p->out));
 	if (!rc)
 		rc = p->out.status == ISSUE_OK ? collect(m, c, p) : 0;
 	if (!rc)

@@ -56,7 +56,8 @@ int spans_init(struct spans *s, struct route route, uint64_t cap)
 	s->total = malloc(cap * sizeof(double));
 	s->submit = malloc(cap * sizeof(double));
 	s->wakeup = malloc(cap * sizeof(double));
-	return s->looked && s->total && s->submit && s->wakeup ? 0 : fs_fail(ENOMEM, "no memory for samples");
+	s->call = malloc(cap * sizeof(double));
+	return s->looked && s->total && s->submit && s->wakeup && s->call ? 0 : fs_fail(ENOMEM, "no memory for samples");
 }
 
 void spans_term(struct spans *s)
@@ -69,6 +70,7 @@ void spans_term(struct spans *s)
 	free(s->after);
 	free(s->looked);
 	free(s->wakeup);
+	free(s->call);
 	free(s->total);
 	free(s->submit);
 	memset(s, 0, sizeof(*s));
@@ -142,6 +144,14 @@ static double wakeup_of(const struct spans *s, const struct pass *p, uint64_t i)
 	return woken ? (double)(int64_t)(woken - mark_of(s->route, p, i, MARK_COMPLETED)) : NAN;
 }
 
+/* How long the launch behind message i took. */
+static double call_of(const struct pass *p, uint64_t i)
+{
+	const uint64_t *h = p->helper_marks + i * HELPER_SLOTS;
+
+	return (double)(int64_t)(h[HS_CALLED] - h[HS_RELAYED]);
+}
+
 /* As ns_per_tick, of the helper's readings. */
 static double helper_rate(const struct pass *p, uint64_t block)
 {
@@ -196,6 +206,7 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 		s->total[j] = ticks_between(s->route, p, i, MARK_INTENT, MARK_NOTICED, shown) * fi;
 		s->submit[j] = ticks_between(s->route, p, i, MARK_INTENT, (int)route_submitted(s->route), shown) * fi;
 		s->wakeup[j] = c->notify == NOTIFY_INTERRUPT && p->nic_marks ? wakeup_of(s, p, i) * fh : NAN;
+		s->call[j] = c->route.submitter == SUBMITTER_CPU && p->helper_marks ? call_of(p, i) * fh : NAN;
 		s->stage[STAGE_CROSSING][j] = s->total[j] - own;
 		if (p->before) {
 			s->before[j] = p->before[i];
@@ -379,21 +390,33 @@ int spans_rows(const struct spans *s, const struct path_conf *c, struct rows *ou
 	return whole_row("total", &total, c, 1, out);
 }
 
-int spans_wakeup_row(const struct spans *s, const struct path_conf *c, struct rows *out)
+/* A row of the crossing from those samples that are there; none without any. */
+static int crossing_row(const struct spans *s, const double *x, const char *metric, const struct path_conf *c, struct rows *out)
 {
 	struct summary sum;
 	struct row *r;
 	int rc;
 
-	if (c->notify != NOTIFY_INTERRUPT || c->marks == MARKS_OUTER)
-		return 0;
-	if ((rc = spans_summary(s->wakeup, s->n, s->block, &sum)) || !sum.n)
+	if ((rc = spans_summary(x, s->n, s->block, &sum)) || !sum.n)
 		return rc;
-	if (!(r = path_row(out, c, stage_names[STAGE_CROSSING], "wakeup", "ns")))
+	if (!(r = path_row(out, c, stage_names[STAGE_CROSSING], metric, "ns")))
 		return -ENOMEM;
 	r->s = sum;
 	path_origin(r, c, 0);
 	return 0;
+}
+
+int spans_helper_rows(const struct spans *s, const struct path_conf *c, struct rows *out)
+{
+	int rc = 0;
+
+	if (c->marks == MARKS_OUTER)
+		return 0;
+	if (c->notify == NOTIFY_INTERRUPT)
+		rc = crossing_row(s, s->wakeup, "wakeup", c, out);
+	if (!rc && c->route.submitter == SUBMITTER_CPU)
+		rc = crossing_row(s, s->call, "launch_call", c, out);
+	return rc;
 }
 
 static double mean_of(const double *x, uint64_t n)
@@ -540,7 +563,7 @@ void pass_raw(const struct path_conf *c, const struct pass *p, FILE *f)
 			else
 				fprintf(f, ",%llu", (unsigned long long)mark_of(c->route, p, i, k));
 		}
-		if (p->instr == BARE || !c->nic->completes)
+		if (p->instr == BARE || !c->nic->completes || c->route.submitter == SUBMITTER_CPU)
 			fprintf(f, ",\n");
 		else
 			fprintf(f, ",%llu\n", (unsigned long long)p->marks[i * ISSUER_SLOTS + IS_POLLS]);

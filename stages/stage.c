@@ -66,11 +66,25 @@ int mark_find(const char *name)
 	I(TAKEN, RESOLVED, TRANSLATION, NONE), \
 	I(RESOLVED, BUILT, HANDOFF, QUEUE), \
 	I(BUILT, RUNG, HANDOFF, QUEUE)
+/* A kernel's end hands over by itself: nothing of its own is stored for it. */
+#define CPU_SUBMITS \
+	I(INTENT, RESERVED, ISSUE, NONE), \
+	I(RESERVED, HANDED, HANDOFF, NONE), \
+	I(HANDED, TAKEN, CROSSING, HAND), \
+	I(TAKEN, RESOLVED, TRANSLATION, NONE), \
+	I(RESOLVED, BUILT, HANDOFF, QUEUE), \
+	I(BUILT, RUNG, HANDOFF, QUEUE)
 /* and whoever looks at the CQ. */
 #define GPU_NOTICES I(COMPLETED, NOTICED, CROSSING, CQ)
 #define CPU_RELAYS \
 	I(COMPLETED, CAUGHT, CROSSING, CQ), \
 	I(CAUGHT, RELAYED, COMPLETION, RELAY), \
+	I(RELAYED, NOTICED, CROSSING, RELAY)
+
+/* What is passed on is a launch. */
+#define CPU_LAUNCHES \
+	I(COMPLETED, CAUGHT, CROSSING, CQ), \
+	I(CAUGHT, RELAYED, COMPLETION, NONE), \
 	I(RELAYED, NOTICED, CROSSING, RELAY)
 
 static const struct interval gpu_gpu[] = { GPU_SUBMITS, NIC_INTERVALS, GPU_NOTICES };
@@ -79,12 +93,14 @@ static const struct interval host_gpu[] = { HOST_RINGS, NIC_INTERVALS, GPU_NOTIC
 static const struct interval host_cpu[] = { HOST_RINGS, NIC_INTERVALS, CPU_RELAYS };
 static const struct interval proxy_gpu[] = { PROXY_SUBMITS, NIC_INTERVALS, GPU_NOTICES };
 static const struct interval proxy_cpu[] = { PROXY_SUBMITS, NIC_INTERVALS, CPU_RELAYS };
+static const struct interval cpu_cpu[] = { CPU_SUBMITS, NIC_INTERVALS, CPU_LAUNCHES };
 
 #define T(t) { t, sizeof(t) / sizeof((t)[0]) }
 static const struct { const struct interval *t; int n; } routes[SUBMITTERS][CONSUMERS] = {
 	[SUBMITTER_GPU] = { T(gpu_gpu), T(gpu_cpu) },
 	[SUBMITTER_HOST_DOORBELL] = { T(host_gpu), T(host_cpu) },
 	[SUBMITTER_PROXY] = { T(proxy_gpu), T(proxy_cpu) },
+	[SUBMITTER_CPU] = { T(cpu_cpu), T(cpu_cpu) }, /* no kernel runs that could look */
 };
 _Static_assert(sizeof(proxy_cpu) / sizeof(proxy_cpu[0]) <= INTERVALS_MAX, "the longest route");
 
@@ -101,14 +117,14 @@ int route_helped(struct route r)
 
 enum consumer route_consumer(enum submitter s)
 {
-	return s == SUBMITTER_PROXY ? CONSUMER_CPU : CONSUMER_GPU;
+	return s == SUBMITTER_PROXY || s == SUBMITTER_CPU ? CONSUMER_CPU : CONSUMER_GPU;
 }
 
 enum agent mark_agent(struct route r, enum mark m)
 {
 	if (m == MARK_RUNG && r.submitter != SUBMITTER_GPU)
 		return AGENT_HELPER;
-	if ((m == MARK_RESOLVED || m == MARK_BUILT) && r.submitter == SUBMITTER_PROXY)
+	if ((m == MARK_RESOLVED || m == MARK_BUILT) && (r.submitter == SUBMITTER_PROXY || r.submitter == SUBMITTER_CPU))
 		return AGENT_HELPER;
 	return mark_table[m].agent;
 }

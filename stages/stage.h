@@ -30,7 +30,8 @@ enum { OBJECTS_PLACED = OBJ_KEYS + 1 }; /* those that every path has */
 #define FS_SUBMITTERS(X) \
 	X(GPU, "gpu", "the issuer builds and rings") \
 	X(HOST_DOORBELL, "host-doorbell", "the issuer builds the WQE, a CPU thread rings") \
-	X(PROXY, "proxy", "the issuer posts a descriptor of 16 B, a CPU thread builds and rings")
+	X(PROXY, "proxy", "the issuer posts a descriptor of 16 B, a CPU thread builds and rings") \
+	X(CPU, "cpu", "the issuer's kernel ends, a CPU thread builds, rings, and launches the next one")
 enum submitter {
 #define X(NAME, word, help) SUBMITTER_##NAME,
 	FS_SUBMITTERS(X)
@@ -52,7 +53,7 @@ enum consumer {
 struct route { enum submitter submitter; enum consumer consumer; };
 /* Does a CPU thread take part that is neither issuer nor NIC? */
 int route_helped(struct route r);
-/* Who looks at the CQ where nobody says: a proxy's issuer knows of none. */
+/* Who looks at the CQ where nobody says: a proxy's issuer knows of none, and a kernel that has ended can't. */
 enum consumer route_consumer(enum submitter s);
 /* Whose a mark is: of some it depends on the submitter. */
 enum agent mark_agent(struct route r, enum mark m);

@@ -14,6 +14,7 @@
 #include "stages/issue/launch.h"
 #include "stages/traffic/traffic.h"
 #include "stages/nic/nic.h"
+#include "stages/issuer/boundary.h"
 #include "stages/issuer/helper.h"
 #include "stages/queue/queue.h"
 #include "stages/queue/share.h"
@@ -40,7 +41,7 @@ const struct var fs_vars[] = {
 	{ .name = "issuer", .unit = "", .words = "gpu|cpu", NO_NUMBERS, .def = "gpu",
 	  .help = "who decides to send: a GPU thread, or a CPU thread in its place with the same code" },
 	{ .name = "submitter", .unit = "", .words = JOIN("" FS_SUBMITTERS(WORD3)), NO_NUMBERS, .def = "gpu",
-	  .help = "who posts and rings: the issuer itself; or a CPU thread beside it: it rings for WQEs that the issuer built, or builds them too, from descriptors that it is handed" },
+	  .help = "who posts and rings: the issuer itself; or a CPU thread beside it: it rings for WQEs that the issuer built, or builds them too, from descriptors that it is handed, or when the issuer's kernel ends" },
 	{ .name = "proxy", .unit = "", .words = JOIN("" FS_PROXY_FORMS(WORD3)), NO_NUMBERS, .def = "tuned",
 	  .help = "how an issuer hands a descriptor to submitter=proxy: by one store into a ring of its own; or as a shared ring needs it: an atomic, a look at the proxy's progress in host memory, a release" },
 	{ .name = "proxy_batch", .unit = "", NUMBERS(1, PROXY_BATCH_MAX), .def = "1",
@@ -49,8 +50,10 @@ const struct var fs_vars[] = {
 	  .help = "CPU threads that post for the issuers of a rate with submitter=proxy; each serves its rings in turn" },
 	{ .name = "rings", .unit = "", .words = "auto", NUMBERS(1, RINGS_MAX), .def = "auto",
 	  .help = "descriptor rings of these, each with a queue of its own: with proxy=tuned one for each issuer, with baseline fewer will do, which issuers then share; auto: one for each issuer, or for each worker" },
+	{ .name = "boundary", .unit = "", .words = "auto" FS_BOUNDARIES(WORD3), NO_NUMBERS, .def = "auto",
+	  .help = "how the next kernel begins with submitter=cpu: a launch into a stream, or of a graph; with issuer=cpu a thread that sleeps in a futex is woken; auto: stream, or futex" },
 	{ .name = "consumer", .unit = "", .words = "auto" FS_CONSUMERS(WORD3), NO_NUMBERS, .def = "auto",
-	  .help = "who looks at the CQ: the issuer, or a CPU thread that passes completions on; auto: the CPU with submitter=proxy, else the issuer" },
+	  .help = "who looks at the CQ: the issuer, or a CPU thread that passes completions on; auto: the CPU with submitter=proxy or cpu, else the issuer" },
 	{ .name = "notify", .unit = "", .words = JOIN("" FS_NOTIFIES(WORD3)), NO_NUMBERS, .def = "poll",
 	  .help = "how consumer=cpu waits: it looks at the CQ all the time, or arms it and sleeps until the NIC raises an event" },
 	{ .name = "op", .unit = "", .words = "write|read|nop", NO_NUMBERS, .def = "write",
@@ -194,5 +197,9 @@ const struct var fs_vars[] = {
 	  .help = "CPU of the thread of nic=soft, and of the thread that launch starts" },
 	{ .name = "helper_cpu", .unit = "", .words = "auto", NUMBERS(0, 4095), .def = "auto",
 	  .help = "CPU of the thread that submits or looks for completions; auto: near the GPU, the NIC's if there is no third one" },
+	{ .name = "cpu_state", .unit = "", .words = CPU_STATE_WORDS, NO_NUMBERS, .def = "as-is",
+	  .help = "state of the helper's and the NIC's CPUs when a pass begins: cold, nothing of ours has run there for cpu_state_ms; warm, a thread has kept each busy for so long" },
+	{ .name = "cpu_state_ms", .unit = "ms", .words = "auto", NUMBERS(1, 60000), .def = "auto",
+	  .help = "how long cpu_state takes before each pass; auto: 1000" },
 	{ .name = NULL },
 };

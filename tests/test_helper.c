@@ -68,7 +68,7 @@ static void routes_are_whole(void **state)
 				if (interval_is_hop(r, &t[i]))
 					assert_int_equal(t[i].stage, STAGE_CROSSING);
 			}
-			assert_int_equal(hops, 2 + (s != SUBMITTER_GPU) + (c == CONSUMER_CPU));
+			assert_int_equal(hops, 2 + (s != SUBMITTER_GPU) + (c == CONSUMER_CPU || s == SUBMITTER_CPU));
 			assert_true(route_has(r, route_submitted(r)));
 			assert_int_equal(mark_agent(r, route_submitted(r)), AGENT_ISSUER);
 		}

@@ -110,17 +110,19 @@ static int place_off(const char *place, double delta, double ns, int its)
 /* How many places are off from what a wait of `ns` before `mark` should do. */
 static int places_off(const struct seen *with, const struct seen *without, int mark, double ns)
 {
-	int off = 0;
+	int off = 0, in_hop = 0;
 
-	for (int k = 0; k < with->intervals; k++)
+	for (int k = 0; k < with->intervals; k++) {
+		in_hop |= (int)with->table[k].to == mark && interval_is_hop(conf.route, &with->table[k]);
 		if (!conf.crowded || !interval_is_hop(conf.route, &with->table[k]))
 			off += place_off(mark_table[with->table[k].to].name, with->interval[k] - without->interval[k], ns,
 					 (int)with->table[k].to == mark);
+	}
 	/* who share a CPU give way to each other when they find nothing, so that a wait of one changes
 	 * when the other is there: what is between agents isn't judged then */
 	if (conf.crowded)
 		return off;
-	off += place_off("crossing", with->crossing - without->crossing, ns, mark == MARK_SEEN || mark == MARK_NOTICED);
+	off += place_off("crossing", with->crossing - without->crossing, ns, in_hop);
 	/* before the first mark only the wall time grows */
 	off += place_off("total", with->total - without->total, ns, mark != MARK_INTENT);
 	off += place_off("wall time", with->wall - without->wall, ns, 1);
@@ -195,8 +197,10 @@ static void each_comes_back_in_its_place(void **state)
 
 		if (!route_has(conf.route, (enum mark)mark))
 			continue;
-		/* of a path with a helper those that aren't in the one without, or are another's there */
-		if (route_helped(conf.route) && mark != MARK_HANDED && mark_agent(conf.route, (enum mark)mark) != AGENT_HELPER)
+		/* of a path with a helper those that aren't in the one without, or are another's there; of
+		 * kernels that end the issuer's too */
+		if (route_helped(conf.route) && (conf.route.submitter != SUBMITTER_CPU || mark_agent(conf.route, (enum mark)mark) == AGENT_NIC) &&
+		    mark != MARK_HANDED && mark_agent(conf.route, (enum mark)mark) != AGENT_HELPER)
 			continue;
 		off = check(mark, NS, -1, 0, BUSY_S);
 		if (off)
@@ -229,12 +233,13 @@ static void helpers_untold_ones_are_seen(void **state)
 int main(void)
 {
 	static const char *inl = "size=8", *wide = "size=300", *host = "submitter=host-doorbell consumer=cpu",
-			  *tuned = "submitter=proxy", *baseline = "submitter=proxy proxy=baseline size=300", *relayed = "consumer=cpu";
+			  *tuned = "submitter=proxy", *baseline = "submitter=proxy proxy=baseline size=300", *relayed = "consumer=cpu",
+			  *ended = "submitter=cpu";
 #define T(f, text) cmocka_unit_test_prestate_setup_teardown(f, setup, teardown, (void *)&text)
 	const struct CMUnitTest tests[] = {
 		T(each_comes_back_in_its_place, inl), T(each_comes_back_in_its_place, wide), T(untold_ones_are_seen, inl),
 		T(each_comes_back_in_its_place, host), T(each_comes_back_in_its_place, tuned), T(each_comes_back_in_its_place, baseline),
-		T(each_comes_back_in_its_place, relayed), T(helpers_untold_ones_are_seen, tuned),
+		T(each_comes_back_in_its_place, relayed), T(each_comes_back_in_its_place, ended), T(helpers_untold_ones_are_seen, tuned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

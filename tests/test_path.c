@@ -86,6 +86,9 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 	/* a third thread where there are two CPUs */
 	may_flag |= c->crowded && !strcmp(r->reason_code, "crowded");
 
+	/* a thread in a kernel's place that others kept from falling asleep */
+	may_flag |= c->route.submitter == SUBMITTER_CPU && !strcmp(r->reason_code, "awake");
+
 	if (r->status != FS_OK && !(r->status == FS_FLAGGED && may_flag && *r->reason))
 		return "its status";
 	if (!word_of(r->stage, "|issue|crossing|translation|handoff|completion|queueing|total|submit|-|"))
@@ -94,8 +97,11 @@ static const char *row_wrong(const struct row *r, const struct path_conf *c)
 		return "its link";
 	if (!word_of(r->origin, "|measured|emulated|") || strcmp(r->order_class, c->order_class))
 		return "its origin or order class";
-	if (!word_of(r->unit, "|ns|Mmsg/s|GB/s|count|ns/msg|count/msg|cores|"))
+	if (!word_of(r->unit, "|ns|Mmsg/s|GB/s|count|ns/msg|count/msg|cores|MHz|share|"))
 		return "its unit";
+	/* what a kernel doesn't tell is an empty cell with a reason */
+	if (!strcmp(r->unit, "MHz") && isnan(s->mean))
+		return !strcmp(r->reason_code, "absent") && *r->reason ? NULL : "it has no number and no reason";
 	if (!s->n || isnan(s->mean))
 		return "it has no number";
 	/* (a rate is over all messages, its distribution over whole blocks) */
@@ -220,6 +226,9 @@ static const char *const grid[] = {
 	"submitter=host-doorbell metric=rate depth=64 batch=7 consumer=cpu doorbell=ring-record-ring", "submitter=host-doorbell ordering=none op=read size=24",
 	"consumer=cpu", "consumer=cpu depth=16 batch=5 size=70000", "consumer=cpu notify=interrupt", "consumer=cpu notify=interrupt depth=8 metric=rate",
 	"consumer=cpu xlat_cache=8 mr_count=4 size=300",
+	"submitter=cpu", "submitter=cpu size=300 doorbell=ring", "submitter=cpu op=read size=40 doorbell=ring-record-ring", "submitter=cpu op=nop",
+	"submitter=cpu size=0 depth=4 batch=4 entries=4", "submitter=cpu size=5000 segment=64 depth=7 batch=7 mr_count=8 xlat_cache=4 fresh=0",
+	"submitter=cpu metric=rate depth=64 batch=64 entries=64 check=end", "submitter=cpu fresh=256 recover_every=1",
 };
 
 static void every_kind_of_point(void **state)
@@ -311,7 +320,7 @@ static void random_point(struct point *pt)
 	if (!below(8))
 		set_number(pt, "xlat_cache", 1u << below(9));
 	if (!below(6)) { /* no other could be */
-		static const char *const helps[] = { "submitter", "consumer", "proxy", "notify" };
+		static const char *const helps[] = { "submitter", "consumer", "proxy", "notify", "boundary" };
 
 		for (size_t i = 0; i < sizeof(helps) / sizeof(helps[0]); i++)
 			set_word(pt, helps[i]);
@@ -319,6 +328,10 @@ static void random_point(struct point *pt)
 		set_number(pt, "proxy_batch", 1 + below(PROXY_BATCH_MAX));
 		if (fs_word(pt, "submitter") != SUBMITTER_PROXY)
 			point_set(pt, "proxy=tuned proxy_batch=1");
+		if (fs_word(pt, "submitter") == SUBMITTER_CPU)
+			point_set(pt, "depth=1");
+		else
+			point_set(pt, "boundary=auto");
 		if (fs_word(pt, "submitter") != SUBMITTER_GPU || !fs_is(pt, "consumer", "cpu"))
 			point_set(pt, "notify=poll");
 		if (fs_is(pt, "marks", "rotate"))

@@ -8,6 +8,8 @@
  */
 #include "tests/points.h"
 
+#include "stages/issuer/boundary.h"
+
 #include "stages/completion/visible.h"
 #include "stages/nic/nic.h"
 #include "stages/suite.h"
@@ -33,7 +35,7 @@ static const char *const faults[FAULTS] = {
 	[FAULT_DEAD_NIC] = "dead-nic", [FAULT_LOST_DOORBELL] = "lost-doorbell",
 	[FAULT_STALE_RECORD] = "stale-record", [FAULT_ERROR_CQE] = "error-cqe", [FAULT_LOST_CQE] = "lost-cqe",
 	[FAULT_SLOW_NIC] = "slow-nic", [FAULT_STUCK_WORKER] = "stuck-worker", [FAULT_KILLED_WORKER] = "killed-worker",
-	[FAULT_RING_OVERRUN] = "ring-overrun", [FAULT_DEAF_CONSUMER] = "deaf-consumer", [FAULT_LOST_WAKEUP] = "lost-wakeup",
+	[FAULT_RING_OVERRUN] = "ring-overrun", [FAULT_DEAF_CONSUMER] = "deaf-consumer", [FAULT_FAILED_LAUNCH] = "failed-launch", [FAULT_LOST_WAKEUP] = "lost-wakeup",
 	[FAULT_GPU_MEMORY] = "gpu-memory", [FAULT_GPU_STICKY] = "gpu-sticky",
 	[FAULT_GPU_LOST] = "gpu-lost", [FAULT_WRONG_PLACE] = "wrong-place", [FAULT_NO_REPLY] = "no-reply",
 };
@@ -60,10 +62,14 @@ static const char *const checks[] = {
 	[CHECK_AUTO] = "auto", [CHECK_EACH] = "each", [CHECK_END] = "end", [CHECK_NONE] = "none",
 };
 static const char *const submitters[SUBMITTERS] = {
-	[SUBMITTER_GPU] = "gpu", [SUBMITTER_HOST_DOORBELL] = "host-doorbell", [SUBMITTER_PROXY] = "proxy",
+	[SUBMITTER_GPU] = "gpu", [SUBMITTER_HOST_DOORBELL] = "host-doorbell", [SUBMITTER_PROXY] = "proxy", [SUBMITTER_CPU] = "cpu",
 };
 static const char *const consumers[] = { "auto", [1 + CONSUMER_GPU] = "gpu", [1 + CONSUMER_CPU] = "cpu" };
 static const char *const notifies[NOTIFIES] = { [NOTIFY_POLL] = "poll", [NOTIFY_INTERRUPT] = "interrupt" };
+static const char *const states[] = { [CPU_AS_IS] = "as-is", [CPU_COLD] = "cold", [CPU_WARM] = "warm" };
+static const char *const boundaries[] = {
+	"auto", [1 + BOUNDARY_STREAM] = "stream", [1 + BOUNDARY_GRAPH] = "graph", [1 + BOUNDARY_FUTEX] = "futex",
+};
 static const char *const forms[PROXY_FORMS] = { [PROXY_TUNED] = "tuned", [PROXY_BASELINE] = "baseline" };
 static const char *const acquires[] = {
 	[ACQUIRE_NONE] = "none", [ACQUIRE_FENCE_GPU] = "fence-gpu", [ACQUIRE_FENCE_SYS] = "fence-sys", [ACQUIRE_LOAD] = "load",
@@ -79,7 +85,8 @@ static const struct words all_words[] = {
 	{ "cq_mem", 0, 4, places }, { "src_mem", 0, 4, places }, { "dst_mem", 0, 4, places }, { "mem", 0, 4, places },
 	{ "mechanism", 0, MECHANISMS, mechanisms },
 	{ "submitter", 0, SUBMITTERS, submitters }, { "consumer", 0, 1 + CONSUMERS, consumers },
-	{ "notify", 0, NOTIFIES, notifies }, { "proxy", 0, PROXY_FORMS, forms },
+	{ "notify", 0, NOTIFIES, notifies }, { "proxy", 0, PROXY_FORMS, forms }, { "boundary", 0, 1 + BOUNDARIES, boundaries },
+	{ "cpu_state", 0, 3, states },
 	{ "cq", 0, 2, cqs }, { "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
 	{ "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, 2, ways },
 	{ "atomic_scope", 0, SCOPE_WORDS_N, scopes }, { "store_fence", 0, AFTERS, fences },
@@ -292,7 +299,7 @@ static const struct refusal { const char *point; int code; const char *says, *le
 	{ "plant=built:99", EINVAL, "plant=built:99", "100 ns or more", "plant=built:100" },
 	{ "untold=read:1", EINVAL, "untold=read:1", "tens of ns", "untold=read:100" },
 	{ "plant=taken:100", EINVAL, "taken", "submitter=host-doorbell", "plant=rung:100" },
-	{ "plant=handed:100", EINVAL, "handed", "submitter=host-doorbell or proxy", "plant=built:100" },
+	{ "plant=handed:100", EINVAL, "handed", "submitter=host-doorbell, proxy or cpu", "plant=built:100" },
 	{ "plant=built:100 marks=outer", EINVAL, "marks=all", "metric=latency", "marks=all" },
 	{ "plant=built:100 metric=rate", EINVAL, "marks=all", "metric=latency", "metric=latency" },
 	{ "check=end size=1M messages=1000", EINVAL, "a slot of its own", "check=each", "check=each" },

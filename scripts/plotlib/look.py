@@ -42,7 +42,7 @@ FLAGGED = '#d00000'
 
 # Units of variables that have one (stages/vars.c).
 VARIABLE_UNIT = {'size': 'B', 'fresh': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'stride': 'B', 'plant': 'ns', 'untold': 'ns', 'respond_ns': 'ns',
-                 'others_pace': 'ns'}
+                 'others_pace': 'ns', 'cpu_state_ms': 'ms'}
 
 # Marks that are read on another clock than the issuer's.
 NIC_MARKS = ('seen', 'started', 'fetched', 'translated', 'read', 'written', 'completed')
@@ -53,7 +53,8 @@ METRIC_SAYS = {
     'latency': 'mean time', 'rate': 'mean rate', 'goodput': 'payload moved', 'observer': 'cost of taking all marks',
     'carried': 'messages of others', 'floor': 'bare loop', 'fence': 'one fence and a store', 'polls': 'looks at a completion', 'responder': "the responder's own time",
     'to_rung': 'from the decision to the first doorbell', 'to_first': 'from the decision to the first instruction',
-    'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'clock_error': 'what is not known of an offset',
+    'to_end': "from the decision to the stream's end", 'call': 'the call that starts', 'launch_call': 'the call that launches the next kernel', 'asleep': 'launches that found their thread asleep',
+    'cpu_mhz_before': "clock of the helper's or NIC's CPU before", 'cpu_mhz_after': "clock of the helper's or NIC's CPU after", 'clock_error': 'what is not known of an offset',
     'violation_share': 'messages with older words behind their flag', 'violations': 'messages with older words behind their flag',
     'stale_words': 'older words behind a flag', 'flag_to_payload': 'mean time from the flag to the payload',
     'helper_cpu': "CPU time of helpers", 'helper_cores': 'cores that helpers keep busy', 'helper_busy': 'share of the time that workers have something to do',

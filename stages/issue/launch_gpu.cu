@@ -3,7 +3,7 @@
 extern "C" {
 #include "harness/err.h"
 #include "stages/issue/launch.h"
-#include "stages/place/gpu.h"
+#include "stages/place/start.h"
 }
 #include <cuda_runtime_api.h>
 #include <errno.h>
@@ -51,28 +51,9 @@ struct launch_gpu {
 	struct gpu *g;
 	struct launch_side side;
 	const uint64_t *counts;
-	const void *begin, *reside;
-	cudaGraph_t graph;
-	cudaGraphExec_t exec;
+	const void *reside;
+	struct starter start;
 };
-
-static int graph_make(struct launch_gpu *r, void **args)
-{
-	struct cudaKernelNodeParams k = {};
-	cudaGraphNode_t node;
-	int rc;
-
-	k.func = (void *)r->begin;
-	k.gridDim = dim3(1);
-	k.blockDim = dim3(1);
-	k.kernelParams = args;
-	if ((rc = gpu_error(cudaGraphCreate(&r->graph, 0), "a graph")) ||
-	    (rc = gpu_error(cudaGraphAddKernelNode(&node, r->graph, NULL, 0, &k), "a graph's kernel")) ||
-	    (rc = gpu_error(cudaGraphInstantiateWithFlags(&r->exec, r->graph, 0), "a graph's instance")) ||
-	    (rc = gpu_error(cudaGraphUpload(r->exec, (cudaStream_t)r->g->issue_stream), "a graph's upload")))
-		return rc;
-	return gpu_wait(r->g->issue_stream, 60, "a graph's upload");
-}
 
 extern "C" int launch_gpu_open(struct launch_gpu **out, const struct launch_side *s, const uint64_t *counts, int device)
 {
@@ -88,15 +69,15 @@ extern "C" int launch_gpu_open(struct launch_gpu **out, const struct launch_side
 	r->g = g;
 	r->side = *s;
 	r->counts = counts;
-	r->begin = planted ? (const void *)begin_kernel<1> : (const void *)begin_kernel<0>;
 	r->reside = planted ? (const void *)reside_kernel<1> : (const void *)reside_kernel<0>;
+	const void *begin = planted ? (const void *)begin_kernel<1> : (const void *)begin_kernel<0>;
 	void *args[] = { &r->side };
 
 	if ((rc = gpu_load(g, r->reside, "the resident kernel")) || (rc = gpu_load(g, (const void *)echo_kernel, "the clock's kernel")) ||
-	    (rc = graph_make(r, args)))
+	    (rc = start_open(&r->start, g, begin, 1, &r->side)))
 		return rc;
 	/* once with all checks: what is timed makes none */
-	rc = gpu_launch(g, r->begin, 1, args, 0, g->issue_stream, "the started kernel");
+	rc = gpu_launch(g, begin, 1, args, 0, g->issue_stream, "the started kernel");
 	return rc ? rc : gpu_wait(g->issue_stream, 60, "the started kernel");
 }
 
@@ -104,10 +85,7 @@ extern "C" void launch_gpu_close(struct launch_gpu *r)
 {
 	if (!r)
 		return;
-	if (r->exec)
-		cudaGraphExecDestroy(r->exec);
-	if (r->graph)
-		cudaGraphDestroy(r->graph);
+	start_close(&r->start);
 	free(r);
 }
 
@@ -142,36 +120,18 @@ extern "C" int launch_gpu_stop(struct launch_gpu *r, double patience_s)
 	return gpu_resident_stop(r->g, patience_s, "the resident kernel");
 }
 
-extern "C" int launch_gpu_stream(struct launch_gpu *r)
-{
-	void *args[] = { &r->side };
-
-	return cudaLaunchKernel(r->begin, dim3(1), dim3(1), args, 0, (cudaStream_t)r->g->issue_stream);
-}
-
-extern "C" int launch_gpu_graph(struct launch_gpu *r)
-{
-	return cudaGraphLaunch(r->exec, (cudaStream_t)r->g->issue_stream);
-}
+extern "C" int launch_gpu_stream(struct launch_gpu *r) { return start_stream(&r->start); }
+extern "C" int launch_gpu_graph(struct launch_gpu *r) { return start_graph(&r->start); }
 
 extern "C" int launch_gpu_flag(struct launch_gpu *r, uint64_t count)
 {
 	return cudaMemcpyAsync((void *)r->side.flag, &r->counts[count], 8, cudaMemcpyHostToDevice, (cudaStream_t)r->g->side_stream);
 }
 
-extern "C" int launch_gpu_ended(struct launch_gpu *r)
-{
-	cudaError_t e = cudaStreamQuery((cudaStream_t)r->g->issue_stream);
-
-	return e == cudaSuccess ? 1 : e == cudaErrorNotReady ? 0 : -(int)e;
-}
-
-extern "C" int launch_gpu_why(int err)
-{
-	return gpu_error(err, "a start");
-}
+extern "C" int launch_gpu_ended(struct launch_gpu *r) { return start_ended(&r->start); }
+extern "C" int launch_gpu_why(int err) { return start_why(err, "a start"); }
 
 extern "C" int launch_gpu_drain(struct launch_gpu *r, double patience_s)
 {
-	return gpu_wait(r->g->issue_stream, patience_s, "the started kernel");
+	return start_drain(&r->start, patience_s, "the started kernel");
 }

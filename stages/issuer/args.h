@@ -48,7 +48,8 @@ struct issue_args {
 	const uint64_t *progress;     /* and how far the proxy is; in the host's */
 };
 
-enum issue_status { ISSUE_OK = 1 /* 0: it has not ended */, ISSUE_TIMEOUT, ISSUE_CQE_ERROR, ISSUE_ODD_CQE };
+enum issue_status { ISSUE_OK = 1 /* 0: it has not ended */, ISSUE_TIMEOUT, ISSUE_CQE_ERROR, ISSUE_ODD_CQE,
+	ISSUE_UNLAUNCHED /* submitter=cpu: a launch failed */ };
 
 struct issue_out {
 	uint64_t status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The helper: a CPU thread that rings for the issuer (host-doorbell), or builds and rings for
- * it (proxy), or looks at the CQ for it and passes completions on; or posts and looks both.
+ * it (proxy), or looks at the CQ for it and passes completions on; or posts and looks both; or waits for
+ * kernels to end, posts what they send and launches the next ones (cpu).
  * All that it touches is host memory.
  */
 #ifndef FS_HELPER_H
@@ -30,18 +31,32 @@ enum helper_fault {
 	HF_STUCK,                /* it takes nothing any more */
 	HF_KILLED,               /* it ends */
 	HF_DEAF,                 /* it looks at no completion any more */
+	HF_LAUNCH,               /* its launches are refused */
 };
 
-/* Marks of a message; HS_WOKEN is none: when a sleeping consumer ran again, 0 if it didn't sleep. */
-enum helper_slot { HS_TAKEN, HS_RESOLVED, HS_BUILT, HS_RUNG, HS_CAUGHT, HS_RELAYED, HS_WOKEN, HELPER_SLOTS = 8 };
+/* Marks of a message. HS_WOKEN is none: when a sleeping consumer ran again, 0 if it didn't sleep; nor is
+ * HS_CALLED: when the launch was back that `relayed` stands before. */
+enum helper_slot { HS_TAKEN, HS_RESOLVED, HS_BUILT, HS_RUNG, HS_CAUGHT, HS_RELAYED, HS_WOKEN, HS_CALLED, HELPER_SLOTS };
 
 /* At the end of a block: both clocks, and what the thread has used so far. */
 struct helper_pair {
 	struct clock_pair at;
 	uint64_t cpu_ns;         /* CPU time */
 	uint64_t waited, preempted; /* switches of its own accord, and of others' */
-	uint64_t sleeps, wakeups; /* in epoll, and those that an event ended */
+	uint64_t sleeps, wakeups; /* in epoll, and those that an event ended; sleeps of submitter=cpu: launches
+				   * that found their thread asleep */
+	uint64_t launches;
 	uint64_t rings;          /* doorbells */
+};
+
+/* Of submitter=cpu: how kernels are launched, and what each of them sends. */
+struct helper_kernels {
+	int boundary;            /* enum boundary (boundary.h) */
+	struct starter *start;     /* a GPU's kernel; or */
+	struct boundary_words *words; /* a thread in its place, and how far the pass is */
+	uint64_t total;          /* messages of the pass */
+	uint32_t batch, len, slot_mask, stride_shift;
+	int kind;                /* enum post_kind */
 };
 
 struct helper_args {
@@ -59,6 +74,7 @@ struct helper_args {
 	int event;               /* eventfd that the NIC raises; -1: the CQ is polled */
 	uint64_t *armed;         /* with an event: not 0: the next CQE is to raise it */
 	int crowded;             /* it shares its CPU with whom it waits for */
+	struct helper_kernels kernels;
 	uint32_t fault;          /* enum helper_fault */
 	uint64_t fault_at;       /* the first message that has it */
 	struct sink_conf sink;
@@ -75,12 +91,17 @@ enum helper_end {
 	HELPER_FOREIGN,          /* what it was handed announces nothing */
 	HELPER_EVENT,            /* epoll or the event failed: error */
 	HELPER_DIED,             /* killed on purpose */
+	HELPER_LAUNCH,           /* a launch failed, */
+	HELPER_KERNEL,           /* or a kernel did: error */
+	HELPER_CQE,              /* not the next message's good one: w6, w7 */
 };
 
 struct helper_status {
 	int end;                 /* enum helper_end */
-	int error;               /* errno */
+	int error;               /* errno, or a cudaError_t of a kernel's launch or end */
+	uint64_t w6, w7;         /* last words of the CQE that ended it */
 	uint64_t taken, relayed; /* messages that it has rung for, completions that it has passed on */
+	uint64_t launches;
 	uint64_t found;          /* of an overrun: the message that stood there */
 	int asleep;              /* it was in epoll when it was stopped */
 	int lost;                /* and there was a CQE: the event has not come */

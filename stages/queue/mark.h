@@ -12,7 +12,7 @@
 	X(RESOLVED, resolved, ISSUER, "both addresses are turned into address and key") \
 	X(BUILT, built, ISSUER, "the WQE's stores are issued") \
 	X(HANDED, handed, ISSUER, "descriptor, index or kernel end is given to the helper") \
-	X(TAKEN, taken, HELPER, "the helper holds it") \
+	X(TAKEN, taken, HELPER, "the helper holds it, or has seen the end") \
 	X(RUNG, rung, ISSUER, "everything is ordered, the doorbell store is issued") \
 	X(SEEN, seen, NIC, "the doorbell is observed") \
 	X(STARTED, started, NIC, "this message's turn has come") \
@@ -22,7 +22,7 @@
 	X(WRITTEN, written, NIC, "the payload's stores are issued") \
 	X(COMPLETED, completed, NIC, "the CQE's owner byte is stored, released after the payload") \
 	X(CAUGHT, caught, HELPER, "the helper has seen the completion") \
-	X(RELAYED, relayed, HELPER, "the helper has passed the completion on") \
+	X(RELAYED, relayed, HELPER, "the helper has passed the completion on, or launches what comes next") \
 	X(NOTICED, noticed, ISSUER, "the completion is observed and the acquire that makes reading the payload legal is done")
 
 enum mark {
