@@ -100,10 +100,11 @@ int rate_help_start(const struct rate_mem *m, const struct rate_conf *c, struct 
 int rate_help_stop(struct rate_help *h, struct rate_helped *got);
 /* How they ended: 0, or a worker's own failure in words. */
 int rate_help_verdict(const struct rate_helped *got, const struct rate_conf *c);
-/* How far worker i is, to stand behind a wait that ran out. */
+/* How far a ring's worker is, as a clause that ends in "; ": for a wait that ran out. "" without workers. */
 const char *rate_help_words(const struct rate_helped *got, const struct rate_conf *c, uint32_t ring, char *buf, size_t len);
 /* Adds a bare pass that went well. */
 void rate_help_take(const struct rate_conf *c, struct rate_helped *got);
+/* Rows of so many bare passes. */
 int rate_help_rows(const struct rate_conf *c, struct rate_helped *got, int passes, struct rows *out);
 
 /* ---- what passes gave (rate.c), and the rows of it (rate_rows.c) ---- */
