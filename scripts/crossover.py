@@ -4,7 +4,7 @@
 `fivestage run`.
 
   scripts/crossover.py DIR [--metric registration_cost|total_with_registration]
-  scripts/crossover.py DIR --of VARIABLE [--over VARIABLE] [--metric NAME] [--stage NAME]
+  scripts/crossover.py DIR --of VARIABLE [--over VARIABLE] [--but VARIABLE,...] [--metric NAME] [--stage NAME]
 
 Without --of: at which message size copying into a registered buffer costs less than registering on
 demand. Points with registration=staged and with registration=on-demand, equal in all else but size and
@@ -17,6 +17,7 @@ or that the rows can't decide it. docs/method.md says how it is found.
 
   --of       the variable whose values are the arms
   --over     the numeric variable that the points of an arm lie over (default: size)
+  --but      variables in which arms may differ besides, where one arm has no choice; each arm's are said
   --metric   without --of registration_cost (default): registering and taking back, against the copy alone;
              or total_with_registration: each with its message. With --of any of the rows (default: latency);
              of rates (rate, goodput, bandwidth) the larger is the better one, of all else the smaller
@@ -37,7 +38,7 @@ from plotlib import Refused, ask, crossover, load, points
 METRICS = {'registration_cost': 'translation', 'total_with_registration': 'total'}
 APART = ('registration', 'size')    # what the arms and their points differ in
 COPIES = ('mechanism',)             # what a copy doesn't have
-OPTIONS = ('--metric', '--of', '--over', '--stage')
+OPTIONS = ('--metric', '--of', '--over', '--but', '--stage')
 MORE_IS_BETTER = ('rate', 'rate_queue', 'goodput', 'bandwidth')
 
 
@@ -45,7 +46,7 @@ def options(argv):
     """(directory, {option: text})"""
     where, given = ask.options(argv, OPTIONS)
     if '--of' not in given:
-        for name in ('--over', '--stage'):
+        for name in ('--over', '--but', '--stage'):
             if name in given:
                 raise Refused(f'{name} belongs to --of VARIABLE')
         if given.get('--metric', 'registration_cost') not in METRICS:
@@ -76,14 +77,14 @@ def arms(results, metric):
     return out
 
 
-def arms_of(results, of, over, stage, metric):
-    """{(probe, settings without both): {value of `of`: {value of `over`: Mean}}}"""
+def arms_of(results, of, over, but, stage, metric):
+    """{(probe, settings without these): {arm as it is said: {value of `over`: Mean}}}"""
     names, out = results.variables, {}
-    for what, n in (('--of', of), ('--over', over)):
+    for what, n in (('--of', of), ('--over', over), *(('--but', n) for n in but)):
         if n not in names:
             raise Refused(f'{what}: {results.plan_path} has no variable "{n}"')
-    if of == over:
-        raise Refused(f'--of and --over are both {of}')
+    if len({of, over, *but}) < 2 + len(but):
+        raise Refused(f'--of, --over and --but name a variable twice: {", ".join([of, over, *but])}')
     for r in results.plan:
         settings = dict(zip(names, r.settings))
         mean = mean_of(results, r, stage, metric)
@@ -93,8 +94,9 @@ def arms_of(results, of, over, stage, metric):
             at = float(settings[over])
         except ValueError:
             raise Refused(f'--over: {over} is no number in {results.plan_path}:{r.line}: "{settings[over]}"') from None
-        rest = (r.probe, *((n, v) for n, v in settings.items() if n not in (of, over)))
-        out.setdefault(rest, {}).setdefault(settings[of], {})[at] = mean
+        rest = (r.probe, *((n, v) for n, v in settings.items() if n not in (of, over, *but)))
+        arm = settings[of] + (f' ({" ".join(f"{n}={settings[n]}" for n in but)})' if but else '')
+        out.setdefault(rest, {}).setdefault(arm, {})[at] = mean
     return {rest: have for rest, have in out.items() if len(have) > 1}
 
 
@@ -142,8 +144,8 @@ def turned(arm):
             for k, m in arm.items()}
 
 
-def ways(results, of, over, stage, metric):
-    groups = arms_of(results, of, over, stage, metric)
+def ways(results, of, over, but, stage, metric):
+    groups = arms_of(results, of, over, but, stage, metric)
     # only what tells the groups apart is said of them
     differ = {c[0] for rest in groups for c in rest[1:] if any(c not in other for other in groups)}
     words = ('is better', 'sizes' if over == 'size' else 'values',
@@ -162,10 +164,11 @@ def lines(argv):
     if '--of' in given:
         of, over = given['--of'], given.get('--over', 'size')
         stage, metric = given.get('--stage', 'total'), given.get('--metric', 'latency')
-        out = list(ways(results, of, over, stage, metric))
+        but = [n for n in given.get('--but', '').split(',') if n]
+        out = list(ways(results, of, over, but, stage, metric))
         if not out:
             raise Refused(f'{results.plan_path}: no two values of {of} with rows {stage} {metric}, alike in all but '
-                          f'{of} and {over}')
+                          f'{", ".join([of, over, *but])}')
         return out
     out = list(registrations(results, given.get('--metric', 'registration_cost')))
     if not out:

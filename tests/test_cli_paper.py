@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configs of published tables, by the real program: they have the axes that the paper has, say
+"""Configs of published tables and figures, by the real program: they have the axes that the paper has, say
 that the NIC's stages are emulated, and run on two CPU cores, where what needs a GPU is
 skipped with the reason. Control: what is compared with the axes notices one that is missing.
 
@@ -134,6 +134,23 @@ class Paper(Case):
         for metric in ('rtt', 'responder', 'both_ways', 'wrong_words'):
             self.assertEqual({r['value'] for r in rows['cpu'] if r['metric'] == metric}, every)
         self.assertEqual({r['value'] for r in rows['cpu-delay'] if r['metric'] == 'respond_delta'}, {'50000'})
+
+    def test_where_each_pays(self):
+        """Not a figure of the paper's: its ways to submit, held against each other."""
+        config = sections('../pays.ini')
+        for s, of in config.items():
+            self.assertIn('emulated', of['title'], s)
+        ways = {of.get('submitter', 'gpu') for of in config.values() if of['issuer'] == 'gpu' and of['probe'] == 'path'}
+        self.assertEqual(ways, self.legal('submitter'))
+        self.run_out('pays.ini', 'messages=64', 'warmup=8')
+        script = [sys.executable, os.path.join(ROOT, 'scripts', 'crossover.py'), self.out, '--of', 'submitter']
+        r = subprocess.run([*script, '--but', 'ordering'], capture_output=True, text=True, check=False)
+        self.assertEqual((r.returncode, r.stderr), (0, ''))
+        pairs = {tuple(re.findall(r'(\w+) \(ordering', x)) for x in r.stdout.splitlines()}
+        self.assertEqual(pairs, {('gpu', 'proxy'), ('gpu', 'cpu'), ('proxy', 'cpu')})
+        self.assertEqual(r.stdout.count('; latency total, intervals 95 %'), 3)
+        r = subprocess.run(script, capture_output=True, text=True, check=False)     # control
+        self.assertEqual([x.split(': ')[1] for x in r.stdout.splitlines()], ['proxy against cpu'])
 
     def test_beside_others(self):
         config = sections('F6.ini')

@@ -157,11 +157,23 @@ class AnyArms(Said):
         self.assertIn('latency submit', self.found('--of', 'submitter', '--stage', 'submit')[0])
         self.refused_with('no two values of submitter with rows total latency', self.dir, '--of', 'submitter')
 
+    def test_what_arms_have_no_choice_in(self):
+        run = Submitted(self.dir).arm('a', 'gpu', copied, ordering='sys-fence').arm('b', 'proxy', demand)
+        run.arm('c', 'proxy', lambda s, r: 10 * demand(s), ordering='none').write()
+        self.refused_with('alike in all but submitter, size', self.dir, '--of', 'submitter')     # control
+        lines = self.found('--of', 'submitter', '--but', 'ordering')
+        self.assertIn('path: gpu (ordering=sys-fence) against proxy (ordering=gpu-fence): crossover at 36 KiB', lines[0])
+        self.assertIn('gpu (ordering=sys-fence) against proxy (ordering=none)', lines[1])
+        self.assertEqual(len(lines), 3)
+        self.refused_with('name a variable twice', self.dir, '--of', 'submitter', '--but', 'size')
+        self.refused_with('--but: ', self.dir, '--of', 'submitter', '--but', 'nothing')
+        self.refused_with('--but belongs to --of', self.dir, '--but', 'size')
+
     def test_what_is_asked_wrongly(self):
         Submitted(self.dir).arm('a', 'gpu', copied).arm('b', 'proxy', demand).write()
         self.refused_with('has no variable "workers"', self.dir, '--of', 'workers')
         self.refused_with('has no variable "depth"', self.dir, '--of', 'submitter', '--over', 'depth')
-        self.refused_with('--of and --over are both size', self.dir, '--of', 'size')
+        self.refused_with('name a variable twice: size, size', self.dir, '--of', 'size')
         self.refused_with('ordering is no number', self.dir, '--of', 'submitter', '--over', 'ordering')
         self.refused_with('--over belongs to --of', self.dir, '--over', 'size')
         self.refused_with('--of stands twice', self.dir, '--of', 'size', '--of', 'size')
