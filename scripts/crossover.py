@@ -39,7 +39,8 @@ METRICS = {'registration_cost': 'translation', 'total_with_registration': 'total
 APART = ('registration', 'size')    # what the arms and their points differ in
 COPIES = ('mechanism',)             # what a copy doesn't have
 OPTIONS = ('--metric', '--of', '--over', '--but', '--stage')
-MORE_IS_BETTER = ('rate', 'rate_queue', 'goodput', 'bandwidth')
+MORE_IS_BETTER = ('rate', 'rate_queue', 'rate_marks', 'rate_explained', 'goodput', 'bandwidth', 'bandwidth_there', 'bandwidth_back',
+                  'ceiling', 'load_rate', 'carried', 'helper_batch', 'xlat_hits')
 
 
 def options(argv):
@@ -54,10 +55,9 @@ def options(argv):
     return where, given
 
 
-def mean_of(results, r, stage, metric):
-    p = points.Point(r, r.experiment, results.rows[(r.experiment, r.point)], results.status[(r.experiment, r.point)],
-                     results.run['repeat'])
-    return p.mean(stage, metric)
+def point_of(results, r):
+    return points.Point(r, r.experiment, results.rows[(r.experiment, r.point)], results.status[(r.experiment, r.point)],
+                        results.run['repeat'])
 
 
 def arms(results, metric):
@@ -71,15 +71,23 @@ def arms(results, metric):
         if r.probe != 'path' or which == 'persistent':
             continue
         rest = tuple((n, v) for n, v in zip(names, r.settings) if n not in at)
-        mean = mean_of(results, r, METRICS[metric], metric)
+        mean = point_of(results, r).mean(METRICS[metric], metric)
         key = (which, '' if which == 'staged' else r.settings[at['mechanism']])
         out.setdefault(rest, {}).setdefault(key, {}).setdefault(float(r.settings[at['size']]), mean)
     return out
 
 
+class Arm(dict):
+    """{value of the axis: Mean}, and which of its points are flagged with what."""
+
+    def __init__(self, value, text):
+        super().__init__()
+        self.value, self.text, self.flags = value, text, {}
+
+
 def arms_of(results, of, over, but, stage, metric):
-    """{(probe, settings without these): {arm as it is said: {value of `over`: Mean}}}"""
-    names, out = results.variables, {}
+    """{(probe, settings without these): {arm as it is said: Arm}}"""
+    names, out, words = results.variables, {}, 0
     for what, n in (('--of', of), ('--over', over), *(('--but', n) for n in but)):
         if n not in names:
             raise Refused(f'{what}: {results.plan_path} has no variable "{n}"')
@@ -87,17 +95,23 @@ def arms_of(results, of, over, but, stage, metric):
         raise Refused(f'--of, --over and --but name a variable twice: {", ".join([of, over, *but])}')
     for r in results.plan:
         settings = dict(zip(names, r.settings))
-        mean = mean_of(results, r, stage, metric)
+        p = point_of(results, r)
+        mean = p.mean(stage, metric)
         if mean is None:
             continue
         try:
             at = float(settings[over])
-        except ValueError:
-            raise Refused(f'--over: {over} is no number in {results.plan_path}:{r.line}: "{settings[over]}"') from None
+        except ValueError:      # of other points, which don't vary it
+            words += 1
+            continue
         rest = (r.probe, *((n, v) for n, v in settings.items() if n not in (of, over, *but)))
-        arm = settings[of] + (f' ({" ".join(f"{n}={settings[n]}" for n in but)})' if but else '')
-        out.setdefault(rest, {}).setdefault(arm, {})[at] = mean
-    return {rest: have for rest, have in out.items() if len(have) > 1}
+        text = settings[of] + (f' ({" ".join(f"{n}={settings[n]}" for n in but)})' if but else '')
+        arm = out.setdefault(rest, {}).setdefault(text, Arm(settings[of], text))
+        arm[at] = mean
+        arm.flags[at] = p.status == 'flagged'
+    if not out and words:
+        raise Refused(f'--over: {over} is no number in any point with rows {stage} {metric} of {results.plan_path}')
+    return out
 
 
 def said(f, a, b, words):
@@ -144,18 +158,27 @@ def turned(arm):
             for k, m in arm.items()}
 
 
+def flagged(one, other):
+    """A flagged point may be limited by something that isn't the arm's own."""
+    flags = [*one.flags.values(), *other.flags.values()]
+    return f'; {sum(flags)} of {len(flags)} points are flagged' if any(flags) else ''
+
+
 def ways(results, of, over, but, stage, metric):
-    groups = arms_of(results, of, over, but, stage, metric)
+    groups = {rest: have for rest, have in arms_of(results, of, over, but, stage, metric).items()
+              if len({a.value for a in have.values()}) > 1}
     # only what tells the groups apart is said of them
     differ = {c[0] for rest in groups for c in rest[1:] if any(c not in other for other in groups)}
     words = ('is better', 'sizes' if over == 'size' else 'values',
              ask.size_text if over == 'size' else lambda x: f'{over}={x:.4g}')
     for rest, have in groups.items():
         shown = ' '.join([rest[0], *(f'{n}={v}' for n, v in rest[1:] if n in differ)])
-        if metric in MORE_IS_BETTER:
-            have = {k: turned(arm) for k, arm in have.items()}
-        for (a, one), (b, other) in itertools.combinations(have.items(), 2):
-            yield f'{shown}: {a} against {b}: {pair(f"{metric} {stage}", one, other, (a, b), words)}'
+        turn = turned if metric in MORE_IS_BETTER else dict
+        for one, other in itertools.combinations(have.values(), 2):
+            if one.value == other.value:    # two of `--but` alone
+                continue
+            said_of = pair(f'{metric} {stage}', turn(one), turn(other), (one.text, other.text), words)
+            yield f'{shown}: {one.text} against {other.text}: {said_of}{flagged(one, other)}'
 
 
 def lines(argv):

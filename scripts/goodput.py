@@ -40,16 +40,20 @@ def options(argv):
 
 
 def means(results, stage, metric):
-    """{experiment: {setting of `size`, or None: Mean}} of what varies the size, or anything for a ceiling."""
+    """{experiment: ({its setting of `size`, or another key: Mean}, [sizes without such a row], flagged points)}"""
     at, out = results.variables.index('size') if 'size' in results.variables else None, {}
     for r in results.plan:
         p = points.Point(r, r.experiment, results.rows[(r.experiment, r.point)], results.status[(r.experiment, r.point)],
                          results.run['repeat'])
         m = p.mean(stage, metric)
+        arm, lost, flags = out.setdefault(r.experiment, ({}, [], []))
+        key = float(r.settings[at]) if at is not None and r.varied == 'size' else (r.varied, r.value)
         if m is not None:
-            key = float(r.settings[at]) if at is not None and r.varied == 'size' else (r.varied, r.value)
-            out.setdefault(r.experiment, {})[key] = m
-    return out
+            arm[key] = m
+            flags.extend([r.point] if p.status == 'flagged' else [])
+        elif isinstance(key, float):
+            lost.append(key)
+    return {e: x for e, x in out.items() if x[0]}
 
 
 def interval(m, unit='GB/s'):
@@ -64,6 +68,8 @@ def said(arm, ceiling, name, share):
     own = f'its own highest is {interval(top)} at {ask.size_text(of)}'
     what = f'{share * 100:g} % of {interval(ceiling)}, the highest of {name}' if ceiling else f'{share * 100:g} % of its own highest'
     over = f'of {ask.size_text(sizes[0])} to {ask.size_text(sizes[-1])} ({len(sizes)} sizes)'
+    if r.at is None and r.lo is not None:
+        return f'{what} is undecided from {ask.size_text(r.lo)} on, {over}; {own}'
     if r.at is None:
         return f'{what} is not reached, {over}; {own}'
     known = ''
@@ -86,11 +92,13 @@ def lines(argv):
         if name not in of:
             raise Refused(f'--ceiling: "{name}" is no experiment with rows bandwidth in {where}; '
                           f'there are: {", ".join(of) or "none"}')
-        ceiling = reach.highest(of[name])[1]
-    for experiment, arm in means(results, 'total', 'goodput').items():
+        ceiling = reach.highest(of[name][0])[1]
+    for experiment, (arm, lost, flags) in means(results, 'total', 'goodput').items():
         arm = {s: m for s, m in arm.items() if isinstance(s, float)}
         if len(arm) > 1:
-            out.append(f'{experiment}: {said(arm, ceiling, name, share)}; intervals 95 % {ask.said_over(arm.values())}')
+            out.append(f'{experiment}: {said(arm, ceiling, name, share)}; intervals 95 % {ask.said_over(arm.values())}'
+                       + (f'; no figure at {", ".join(map(ask.size_text, sorted(lost)))}' if lost else '')
+                       + (f'; {len(flags)} of {len(arm)} points are flagged' if flags else ''))
     if not out:
         raise Refused(f'{results.plan_path}: no experiment varies size and has rows goodput (metric=rate of the probe path)')
     return out

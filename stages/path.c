@@ -79,11 +79,32 @@ static void pass_init(struct pass *p, const struct path_conf *c, int instr, uint
 	p->rotate = c->marks == MARKS_ROTATE;
 }
 
+static int settle(struct path_run *r);
+
+/* The state of the CPUs before a pass. A GPU that waited for it has let its clock fall, so that it settles
+ * anew between the state and the pass. */
+static int take_state(struct path_run *r)
+{
+	uint64_t looked_in = r->looked_in, lookups = r->lookups, hits = r->hits;
+	struct state_made made;
+	int rc;
+
+	if (r->settling)
+		return 0;
+	rc = path_state(r->c, &made);
+	if (rc || r->c->cpu_state == CPU_AS_IS || !r->c->pinned)
+		return rc;
+	rc = settle(r);
+	r->looked_in = looked_in;
+	r->lookups = lookups;
+	r->hits = hits;
+	return rc;
+}
+
 /* Runs a pass and keeps count of what goes for the whole point. */
 static int do_pass(struct path_run *r, struct pass *p)
 {
-	struct state_made made;
-	int rc = r->settling ? 0 : path_state(r->c, &made);
+	int rc = take_state(r);
 
 	if (rc)
 		return rc;

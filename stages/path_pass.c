@@ -400,8 +400,11 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	if ((rc = path_boundary_open(m, c, p, &a)) ||
 	    (!m->boundary && c->issuer_gpu >= 0 && (rc = issuer_gpu_load(choice, c->issuer_gpu))))
 		return rc;
-	if ((rc = c->nic->start(&np, &run)))
+	if ((rc = c->nic->start(&np, &run))) {
+		if (rc != -EBUSY)
+			path_boundary_close(m, c);
 		return rc;
+	}
 	rc = path_helper_start(m, c, p, &sink, &helper);
 	disturb_read(&p->d0);
 	if (rc)
@@ -421,7 +424,8 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	rc2 = c->nic->stop(run, &p->nic);
 	/* a NIC that won't stop still uses the memory: that comes before any other reason */
 	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
-	path_boundary_close(m, c);
+	if (rc != -EBUSY) /* closing may wait for a device on which something is resident */
+		path_boundary_close(m, c);
 	if (!rc)
 		rc = m->boundary ? path_boundary_report(m, c, p, &p->out) : place_read(&m->out, 0, &p->out, sizeof(p->out));
 	if (!rc)

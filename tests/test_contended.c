@@ -141,7 +141,7 @@ static void faults_end_in_words(void **state)
 		{ "fault=key others=1", EREMOTEIO, "CQE with syndrome 0x13" },
 		{ "fault=key others=1 others_queue=shared", EREMOTEIO, "CQE with syndrome 0x13" },
 		{ "fault=error-cqe", EREMOTEIO, "the timed one: message 132: CQE with syndrome 0x14" },
-		{ "fault=dead-nic", ETIMEDOUT, "the timed one: no completion of message 132, or no turn, in 2 s; the NIC has done 132 messages" },
+		{ "fault=dead-nic", ETIMEDOUT, "the timed one: no completion of message 132, or no turn, while nothing went on for 2 s; the NIC has done 132 messages" },
 		{ "fault=dead-nic others=1 others_queue=shared", ETIMEDOUT, "no completion of message" },
 	};
 
@@ -182,6 +182,7 @@ static void stale(struct cont_got *g, struct cont_conf *c) { (void)c; g->nic[0].
 static void wrong(struct cont_got *g, struct cont_conf *c) { (void)c; g->wrong++; }
 static void late(struct cont_got *g, struct cont_conf *c) { (void)c; g->out[1].status = RATE_TIMEOUT; g->out[0].status = RATE_GIVEN_UP; }
 static void silent(struct cont_got *g, struct cont_conf *c) { (void)c; g->out[1].status = RATE_RUNNING; }
+static void overdue(struct cont_got *g, struct cont_conf *c) { late(g, c); g->own.overdue = 129; }
 static void stale_where_it_may(struct cont_got *g, struct cont_conf *c)
 {
 	g->nic[0].stale_wqe = g->wrong = 1;
@@ -197,6 +198,7 @@ static void endings_are_judged(void **state)
 		{ stale, -EBADMSG, "1 stale WQE fetches" },
 		{ wrong, -EBADMSG, "1 wrong words" },
 		{ late, -ETIMEDOUT, "one of the others, 1: no completion" },
+		{ overdue, -ETIMEDOUT, "the pass was not over after 80 s, at message 128 of 232; legal: fewer messages or others" },
 		{ silent, -EPROTO, "one of the others, 1 ended without a status" },
 	};
 
@@ -215,6 +217,7 @@ static void what_cannot_be_is_refused(void **state)
 		{ "nic=null", "nic=soft or peer" }, { "others=64", "others=0..63" }, 
 		{ "others=1 others_batch=32", "depth=32 or more" },
 		{ "messages=1000001", "1..1000000" }, { "size=5000", "size=0..4096" }, { "fault=opcode", "legal: none, key, dead-nic" },
+		{ "fault=gpu-lost", "legal: none, key, dead-nic" }, { "fault=stuck-worker", "legal: none, key, dead-nic" },
 		{ "doorbell=blueflame", "depth=1" }, { "nic_workers=2", "nic_workers=1..1" },
 	};
 	const struct machine none = { .cpus = 2 };

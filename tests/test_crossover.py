@@ -164,10 +164,26 @@ class AnyArms(Said):
         lines = self.found('--of', 'submitter', '--but', 'ordering')
         self.assertIn('path: gpu (ordering=sys-fence) against proxy (ordering=gpu-fence): crossover at 36 KiB', lines[0])
         self.assertIn('gpu (ordering=sys-fence) against proxy (ordering=none)', lines[1])
-        self.assertEqual(len(lines), 3)
+        self.assertEqual(len(lines), 2)     # not proxy against itself
         self.refused_with('name a variable twice', self.dir, '--of', 'submitter', '--but', 'size')
         self.refused_with('--but: ', self.dir, '--of', 'submitter', '--but', 'nothing')
         self.refused_with('--but belongs to --of', self.dir, '--but', 'size')
+
+    def test_flagged_points_are_counted(self):
+        run = Submitted(self.dir).arm('a', 'gpu', copied)
+        run.experiment('b', 'size', SIZES, rows=lambda i, rep: [('total', '-', 'measured', demand(float(SIZES[i])))],
+                       base={'submitter': 'proxy'}, trouble=lambda v, rep: ('flagged', 'crowded') if v in SIZES[:3] else None).write()
+        self.assertTrue(self.found('--of', 'submitter')[0].endswith('; 3 of 16 points are flagged'))
+        # control
+        other = Submitted(self.dir + '2').arm('a', 'gpu', copied).arm('b', 'proxy', demand)
+        self.dir = other.write()
+        self.assertNotIn('flagged', self.found('--of', 'submitter')[0])
+
+    def test_points_that_do_not_vary_it_are_left_out(self):
+        run = Submitted(self.dir).arm('a', 'gpu', copied, values=('1', '2', '4', '8'), over='blocks')
+        run.arm('b', 'proxy', demand, values=('1', '2', '4', '8'), over='blocks')
+        run.arm('c', 'gpu', copied, blocks='auto').write()
+        self.assertEqual(len(self.found('--of', 'submitter', '--over', 'blocks')), 1)
 
     def test_what_is_asked_wrongly(self):
         Submitted(self.dir).arm('a', 'gpu', copied).arm('b', 'proxy', demand).write()

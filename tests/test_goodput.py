@@ -86,6 +86,25 @@ class Goodput(Case):
         self.assertIn('; not at 256 KiB, 512 KiB, 1 MiB;', line)
         self.assertNotIn('more may be', line)
 
+    def test_what_has_no_figure_and_what_is_flagged_is_said(self):
+        def rows(i, rep):
+            return [('total', '-', 'emulated', carried(float(SIZES[i])))]
+
+        def trouble(value, rep):
+            return ('failed', 'gone') if value == '64' else ('flagged', 'crowded') if value in ('8', '16') else None
+
+        Carried(self.dir).experiment('a', 'size', SIZES, rows=rows, base={'metric': 'rate'}, metric=('goodput', 'GB/s'),
+                                     trouble=trouble).write(slim)
+        line, = self.said()
+        self.assertTrue(line.endswith('; no figure at 64 B; 2 of 17 points are flagged'), line)
+
+    def test_nothing_is_denied_that_cannot_be_told(self):
+        def near(s, _):
+            return 44.9 if s >= 65536 else 10.0     # of 50, with 1 %
+
+        Carried(self.dir).path('a', near).bandwidth('link', 50).write(slim)
+        self.assertIn('is undecided from 64 KiB on', self.said('--ceiling', 'link')[0])
+
     def test_runs_are_the_unit(self):
         Carried(self.dir, repeat=3).path('a', lambda s, r: carried(s) + r).write()
         self.assertIn('over the runs', self.said()[0])

@@ -63,6 +63,9 @@ static int verdict_of_agents(const struct cont_conf *c, const struct cont_got *g
 			bad = &g->out[i];
 	if (!bad)
 		return 0;
+	if (g->own.overdue)
+		return fs_fail(ETIMEDOUT, "the pass was not over after %.0f s, at message %llu of %llu; legal: fewer messages or others",
+			       0.8 * RATE_PASS_S, (unsigned long long)g->own.overdue - 1, (unsigned long long)(c->warmup + c->messages));
 	if (bad != g->out)
 		snprintf(who, sizeof(who), "one of the others, %d", (int)(bad - g->out));
 	if (bad->status == RATE_CQE_ERROR)
@@ -70,7 +73,7 @@ static int verdict_of_agents(const struct cont_conf *c, const struct cont_got *g
 			       (unsigned long long)bad->syndrome, (unsigned long long)bad->vendor,
 			       path_order_words(&c->rate.path, words, sizeof(words)));
 	if (bad->status == RATE_TIMEOUT)
-		return fs_fail(ETIMEDOUT, "%s: no completion of message %llu, or no turn, in %.0f s; the NIC has done %llu messages", who,
+		return fs_fail(ETIMEDOUT, "%s: no completion of message %llu, or no turn, while nothing went on for %.0f s; the NIC has done %llu messages", who,
 			       (unsigned long long)bad->at, WAIT_NS / 1e9, (unsigned long long)done);
 	return fs_fail(EPROTO, "%s ended without a status", who);
 }
@@ -128,7 +131,7 @@ static int run_pass(struct cont_mem *m, const struct cont_conf *c, struct cont_g
 	args_fill(m, c, &a);
 	rate_nic_fill(&c->rate, &many);
 	rate_wide_fill(&m->rate, &c->rate, &many.wide);
-	many.wide.fault_at = c->warmup + c->messages / 2; /* of each queue */
+	many.wide.fault_at = c->warmup + c->messages / 2; /* of the timed message's queue */
 	if ((gpu && (rc = cont_gpu_load(c->choice))) || (rc = c->rate.path.nic->start_many(&many, &nic)))
 		return rc;
 	rc = gpu ? cont_gpu_run(&a, c->choice, RATE_PASS_S) : cont_cpu_run(c, &a, RATE_PASS_S);
@@ -172,6 +175,7 @@ static int cont_probe(const struct point *pt, struct rows *out)
 	if ((rc = cont_resolve(pt, suite_machine(), &c, why, sizeof(why))))
 		return fs_fail(-rc, "%s", why);
 	c.rate.path.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
+	cuda_inject(INJECT_NONE); /* an earlier point of this process may have had something injected */
 	if ((rc = pin_self(c.rate.path.cpu)) ||
 	    (c.rate.path.pinned && (rc = cuda_use(c.rate.path.issuer_gpu, c.rate.path.nic_gpu))))
 		return rc;

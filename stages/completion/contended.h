@@ -49,6 +49,7 @@ struct cont_out {
 	struct clock_pair begin, end;   /* of the measured messages */
 	uint64_t others;                /* messages that the others rang for from begin to end */
 	uint64_t poll_ticks, unsettled;
+	uint64_t overdue;               /* not 0: the pass lasted longer than one may, up to this message */
 };
 
 HD uint64_t *cont_count(const struct cont_args *a, uint32_t agent) { return (uint64_t *)(a->words + CONT_COUNTS + (uint64_t)agent * SHARE_LINE); }
@@ -131,6 +132,7 @@ HD void cont_timed(const struct cont_args *a, const int ord, const int form, con
 	const struct rate_args *q = &a->q;
 	struct settling set = { clock_pair_read(q->gettime), 0, 0, 0, 0 };
 	uint64_t rnd = a->seed | 1, k = 0, first = 0, end = ~(uint64_t)0, before = 0, t[CONT_STAMPS];
+	struct patience whole = { 0, 0 };
 	struct coop alone = { 0, 1 };
 	struct rate_agent g;
 	uint32_t dither = 0;
@@ -138,6 +140,11 @@ HD void cont_timed(const struct cont_args *a, const int ord, const int form, con
 	rate_begin(q, &g, 0, 0);
 	rate_meet(q, &g, alone, form);
 	while (k != end && g.status == RATE_OK) {
+		if (UNLIKELY(!(k & 127) && patience_look(&whole) > q->pass_ns)) {
+			a->own->overdue = k + 1;
+			g.status = RATE_TIMEOUT;
+			break;
+		}
 		if (end == ~(uint64_t)0 && !(k & 127) && k >= a->warmup) {
 			int calm = a->settle ? settled(&set, clock_pair_read(q->gettime)) : 1;
 

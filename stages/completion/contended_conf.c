@@ -8,13 +8,18 @@
 
 enum { MESSAGES_MAX = 1000000 };
 
-static int legal_numbers(const struct point *pt, struct cont_conf *c, char *why, size_t len)
+static int legal_words(const struct point *pt, struct cont_conf *c, char *why, size_t len)
 {
+	int fault;
+
 	c->others = (uint32_t)fs_num(pt, "others");
 	c->queue = fs_word(pt, "others_queue");
 	c->pace_ns = (uint64_t)fs_num(pt, "others_pace");
 	c->messages = fs_is(pt, "messages", "auto") ? CONT_MESSAGES : (uint64_t)fs_num(pt, "messages");
 	c->warmup = fs_is(pt, "warmup", "auto") ? CONT_WARMUP : (uint64_t)fs_num(pt, "warmup");
+	fault = fs_word(pt, "fault");
+	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE)
+		return fs_refuse(EINVAL, why, len, "this fault of contended messages isn't injected; legal: none, key, dead-nic, error-cqe");
 	if (fs_is(pt, "issuer", "cpu") && c->others > CONT_OTHERS_CPU)
 		return fs_refuse(EINVAL, why, len, "others=%u with issuer=cpu: a thread each; legal: others=0..%d", c->others, CONT_OTHERS_CPU);
 	if (c->messages > MESSAGES_MAX)
@@ -48,7 +53,7 @@ int cont_resolve(const struct point *pt, const struct machine *m, struct cont_co
 	int rc;
 
 	memset(c, 0, sizeof(*c));
-	if ((rc = legal_numbers(pt, c, why, len)))
+	if ((rc = legal_words(pt, c, why, len)))
 		return rc;
 	if (batch > depth)
 		return fs_refuse(EINVAL, why, len, "others_batch=%u with depth=%u: a batch would wait for room that is never there; legal: depth=%u or more",

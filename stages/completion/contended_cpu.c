@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define START_S 20.0            /* for a thread to run */
+#define CALLED_OFF_S 0.1        /* for each of the others when one would not end */
 
 /* A CPU has no fences to choose from: orders differ in which of their stores release. */
 #define CPU_ORDERS(X) FS_CONT_FORMS(X, NONE) FS_CONT_FORMS(X, SYS_FENCE) FS_CONT_FORMS(X, SYS_FENCE_RECORD)
@@ -27,18 +28,21 @@ static agent_fn *const agents[ORDERINGS][SHARE_FORMS][POST_KINDS] = {
 };
 
 struct agent_thread {
-	const struct cont_args *a;
 	agent_fn *run;
 	uint32_t number;
 	struct service *service;
+	struct agents *all;
 };
+
+/* Not freed while a thread may use it. */
+struct agents { struct cont_args a; struct agent_thread t[1 + OTHERS_MAX]; };
 
 static void serve(struct service *s, void *arg)
 {
 	struct agent_thread *t = arg;
 
 	(void)s;
-	t->run(t->a, t->number);
+	t->run(&t->all->a, t->number);
 }
 
 /* Agents that run would wait for one that doesn't. */
@@ -48,26 +52,42 @@ static void call_off(const struct cont_args *a)
 	st64_release_sys(a->words + CONT_OVER, 1);
 }
 
-int cont_cpu_run(const struct cont_conf *c, const struct cont_args *a, double patience_s)
+/* Waits for all, and for none as long again once one would not end. */
+static int stop_all(struct agents *all, uint32_t n, double patience_s)
 {
-	uint32_t n = c->choice.agents;
-	struct agent_thread *t = calloc(n, sizeof(*t)); /* not freed while a thread may use it */
 	int rc = 0, rc2;
 
-	if (!t)
+	for (uint32_t i = 0; i < n; i++)
+		if (all->t[i].service && (rc2 = service_stop(all->t[i].service, rc == -EBUSY ? CALLED_OFF_S : patience_s))) {
+			if (rc != -EBUSY)
+				call_off(&all->a);
+			rc = rc2;
+		}
+	return rc;
+}
+
+int cont_cpu_run(const struct cont_conf *c, const struct cont_args *a, double patience_s)
+{
+	struct agents *all = calloc(1, sizeof(*all));
+	uint32_t n = c->choice.agents;
+	int rc = 0, rc2;
+
+	if (!all)
 		return fs_fail(ENOMEM, "no memory for agents");
+	all->a = *a;
 	for (uint32_t i = 0; !rc && i < n; i++) {
-		t[i].a = a;
-		t[i].run = agents[cpu_order(c->choice.ord)][c->choice.form][c->choice.kind];
-		t[i].number = i;
-		rc = service_start(&t[i].service, "posting thread", rate_agent_cpu(&c->rate, (int)i), serve, &t[i], START_S);
+		struct agent_thread *t = &all->t[i];
+
+		t->all = all;
+		t->run = agents[cpu_order(c->choice.ord)][c->choice.form][c->choice.kind];
+		t->number = i;
+		rc = service_start(&t->service, "posting thread", rate_agent_cpu(&c->rate, (int)i), serve, t, START_S);
 	}
 	if (rc)
-		call_off(a);
-	for (uint32_t i = 0; i < n; i++)
-		if (t[i].service && (rc2 = service_stop(t[i].service, patience_s)))
-			rc = rc2;
+		call_off(&all->a);
+	rc2 = stop_all(all, n, patience_s);
+	rc = rc2 ? rc2 : rc;
 	if (rc != -EBUSY)
-		free(t);
+		free(all);
 	return rc;
 }

@@ -9,6 +9,7 @@
 
 enum { BATCH = 16 };            /* neighbouring messages are not independent */
 #define BUSY 0.9                /* from here on the NIC's workers are the limit */
+#define KEPT 0.9                /* the part of what a pace asks for that has to be carried */
 
 /* Of stamps `from` to `to`; link: what lies between is seen as one. */
 struct piece { int from, to; const char *stage, *interval; int shared; };
@@ -59,7 +60,8 @@ static double busy_of(const struct cont_conf *c, const struct cont_got *g)
 
 static void flags(const struct cont_conf *c, const struct cont_got *g, struct rows *out)
 {
-	double busy = busy_of(c, g);
+	double busy = busy_of(c, g), wall = (double)(g->own.end.wall - g->own.begin.wall);
+	double asked = c->pace_ns ? (double)c->others * c->rate.path.batch / (double)c->pace_ns : 0; /* messages a ns */
 	const char *code = NULL;
 	char why[320], words[256];
 	uint64_t stale = 0;
@@ -77,6 +79,10 @@ static void flags(const struct cont_conf *c, const struct cont_got *g, struct ro
 	} else if (busy > BUSY) {
 		code = "nic-limit";
 		snprintf(why, sizeof(why), "the stand-in was the limit: its %u workers were busy %.0f %% of the time", c->rate.workers, busy * 100);
+	} else if ((double)g->own.others < KEPT * asked * wall) {
+		code = "behind";
+		snprintf(why, sizeof(why), "the others carried %.3g Mmsg/s of the %.3g that their pace asks for", (double)g->own.others * 1e3 / wall,
+			 asked * 1e3);
 	} else if (g->own.unsettled) {
 		code = "unsettled";
 		snprintf(why, sizeof(why), "the SM's clock had not settled");

@@ -25,11 +25,15 @@ static int refuse_others(const struct point *pt, const struct rate_conf *c, char
 	case SUBMITTER_GPU:
 		if (fs_num(pt, "workers") != 1 || !fs_is(pt, "rings", "auto"))
 			return fs_refuse(EINVAL, why, len, "workers and rings with submitter=gpu: the issuers post, and nobody serves them; legal: submitter=proxy");
+		if (!fs_is(pt, "helper_cpu", "auto"))
+			return fs_refuse(EINVAL, why, len, "helper_cpu with submitter=gpu: there is no worker; legal: helper_cpu=auto, or submitter=proxy");
 		return 0;
 	case SUBMITTER_PROXY:
 		break;
-	default:
+	case SUBMITTER_HOST_DOORBELL:
 		return fs_refuse(EINVAL, why, len, "submitter=host-doorbell in a rate isn't built: a worker would have to poll a word of each issuer's queue; legal: submitter=gpu, proxy");
+	default:
+		return fs_refuse(EINVAL, why, len, "submitter=cpu in a rate isn't built: its issuers would end their kernels; legal: submitter=gpu, proxy, or the probe path");
 	}
 	if (c->sharing != SHARE_EXCLUSIVE)
 		return fs_refuse(EINVAL, why, len, "sharing with submitter=proxy: issuers have no queue, what they can share is a ring; legal: sharing=exclusive, and proxy=baseline with fewer rings than issuers");

@@ -6,8 +6,8 @@
  * with record and doorbell; the NIC's release of a CQE is acquired with it and released with
  * the credit. The issuer overwrites a descriptor only behind a credit that came after it was read.
  *
- * Its clock is read where it begins to have something to do and where it ends, so not at all in
- * between: a worker that is the limit reads none.
+ * Its clock is read behind each round in which it found nothing, so not at all in between: a worker
+ * that is the limit reads none.
  */
 #include "stages/handoff/rate_worker.h"
 #include "harness/clock.h"
@@ -19,6 +19,7 @@ struct worker {
 	struct worker_args a;
 	struct worker_status st;
 	uint64_t done, next;     /* of all its rings; at how many the next reading is due */
+	uint64_t quiet;          /* ticks, when the last round without work ended */
 	uint64_t since, first, last; /* ticks: it has been busy since, 0: it isn't; of all its busy times */
 	int over;
 	const struct service *me; /* the thread's; `service` is its owner's */
@@ -133,19 +134,21 @@ static void worker_reading(struct worker *w)
 	w->next = over ? ~(uint64_t)0 : w->a.all;
 }
 
+/* The round that found something began where the last one without work ended. */
 static void worker_busy(struct worker *w)
 {
 	if (w->since)
 		return;
-	w->since = ticks(w->a.gettime);
+	w->since = w->quiet;
 	w->first = w->first ? w->first : w->since;
 }
 
 static void worker_idle(struct worker *w)
 {
+	w->quiet = ticks(w->a.gettime);
 	if (!w->since)
 		return;
-	w->last = ticks(w->a.gettime);
+	w->last = w->quiet;
 	w->st.busy += w->last - w->since;
 	w->since = 0;
 }
@@ -154,6 +157,7 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty)
 {
 	uint32_t idle = 0;
 
+	w->quiet = ticks(w->a.gettime);
 	while (!w->over) {
 		int stopping = service_stopping(w->me);
 		uint32_t did = 0;

@@ -57,8 +57,8 @@ struct worker_status {
 	uint32_t syndrome, vendor; /* of the CQE */
 	uint64_t taken, done;    /* messages */
 	uint64_t doorbells;
-	uint64_t busy, ticks;    /* ticks from where it found something to the first round that found nothing; from
-				  * the first of these to the last */
+	uint64_t busy, ticks;    /* ticks from the beginning of a round that found something to the end of the first that
+				  * found nothing; from the first of these to the last */
 	struct clock_pair begin, over; /* when the last message of the warm-up was done, and the last of all */
 	struct thread_usage used_begin, used_over; /* by then */
 };

@@ -40,7 +40,10 @@ int start_open(struct starter *s, struct gpu *g, const void *fn, unsigned thread
 	s->arg = arg;
 	s->threads = threads;
 	rc = gpu_load(g, fn, "the started kernel");
-	return rc ? rc : graph_make(s);
+	rc = rc ? rc : graph_make(s);
+	if (rc)
+		start_close(s);
+	return rc;
 }
 
 void start_close(struct starter *s)
