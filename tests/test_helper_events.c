@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int run(const char *more)
@@ -116,7 +117,8 @@ static void *break_it(void *arg)
 		if (fd < 0)
 			continue;
 		other = open(b->instead, O_RDONLY | O_CLOEXEC);
-		b->done = other >= 0 && dup2(other, fd) == fd;
+		/* the call itself: ThreadSanitizer takes dup2() behind a thread's back for a fault, which it is meant to be */
+		b->done = other >= 0 && syscall(SYS_dup3, other, fd, O_CLOEXEC) == fd;
 		close(other);
 	}
 	return NULL;
