@@ -140,7 +140,8 @@ HD void cont_timed(const struct cont_args *a, const int ord, const int form, con
 	rate_begin(q, &g, 0, 0);
 	rate_meet(q, &g, alone, form);
 	while (k != end && g.status == RATE_OK) {
-		if (UNLIKELY(!(k & 127) && patience_look(&whole) > q->pass_ns)) {
+		/* at each message: of a CPU thread that is kept from looking little of the time counts */
+		if (UNLIKELY(patience_look(&whole) > q->pass_ns)) {
 			a->own->overdue = k + 1;
 			g.status = RATE_TIMEOUT;
 			break;
