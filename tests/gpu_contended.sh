@@ -60,7 +60,7 @@ for nic in "peer nic_gpu=gpu" soft; do
 		expect "$n-$queue-paced" 0 ' 0 failed' $safe others_queue=$queue others=8 others_pace=100000
 		expect "$n-$queue-key" 1 'CQE with syndrome 0x13' $safe others_queue=$queue others=2 fault=key
 		expect "$n-$queue-error" 1 'CQE with syndrome 0x14' $safe others_queue=$queue others=2 fault=error-cqe
-		expect "$n-$queue-dead" 1 'no completion of message' $safe others_queue=$queue others=2 fault=dead-nic
+		expect "$n-$queue-dead" 124 'no completion of message' $safe others_queue=$queue others=2 fault=dead-nic
 		mapfile -t carried < <(mean "$n-$queue-many" - - carried)
 		echo "$n $queue: carried ${carried[*]} Mmsg/s beside 0, 1, 8 and 64; total $(mean "$n-$queue-many" total - latency | tr '\n' ' ')ns"
 		awk "BEGIN { exit !(${carried[0]:-1} == 0 && ${carried[1]:-0} > 0 && ${carried[2]:-0} > 0 && ${carried[3]:-0} > 0) }" ||

@@ -25,7 +25,7 @@ fi
 expect() {
 	local name=$1 want=$2 regex=$3 got
 	shift 3
-	timeout 300 "$fs" run probe=rate submitter=proxy messages=100000 depth=256 "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
+	timeout 300 "$fs" run probe=rate submitter=proxy "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
 	got=$?
 	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
 		echo "FAILED $name: exit $got, expected $want and /$regex/"
@@ -36,29 +36,30 @@ expect() {
 	fi
 }
 
+deep="messages=100000 depth=256"
 for nic in soft "peer nic_gpu=gpu" null; do
 	n=${nic%% *}
 	for proxy in tuned baseline; do
-		at="nic=$nic proxy=$proxy"
+		at="nic=$nic proxy=$proxy $deep"
 		expect "$n-$proxy-batch" 0 ' 0 failed' $at blocks=8 rings=8 proxy_batch=1,3,16
 		expect "$n-$proxy-workers" 0 ' 0 failed' $at blocks=8 rings=8 proxy_batch=16 workers=1,2,4,8
 		expect "$n-$proxy-warp" 0 ' 0 failed' $at threads=32 rings=32 proxy_batch=16
-		expect "$n-$proxy-depth" 0 ' 0 failed' $at blocks=2 rings=2 depth=1,7,1024 messages=20000
+		expect "$n-$proxy-depth" 0 ' 0 failed' nic=$nic proxy=$proxy blocks=2 rings=2 depth=1,7,1024 messages=20000
 		expect "$n-$proxy-pointer" 0 ' 0 failed' $at blocks=4 rings=4 payload=pointer size=8,64,4096
 		expect "$n-$proxy-doorbell" 0 ' 0 failed' $at blocks=4 rings=4 doorbell=record-ring,ring-record-ring,ring
 	done
-	expect "$n-shared" 0 ' 0 failed' nic=$nic proxy=baseline blocks=64 threads=4 proxy_batch=16 rings=1,3,32
-	expect "$n-stuck" 1 'no completion of message [0-9]+, or no room' nic=$nic blocks=2 fault=stuck-worker
-	expect "$n-killed" 1 'whose thread had ended' nic=$nic blocks=2 fault=killed-worker
+	expect "$n-shared" 0 ' 0 failed' nic=$nic proxy=baseline $deep blocks=64 threads=4 proxy_batch=16 rings=1,3,32
+	expect "$n-stuck" 124 'no completion of message [0-9]+, or no room' nic=$nic $deep blocks=2 fault=stuck-worker
+	expect "$n-killed" 124 'whose thread had ended' nic=$nic $deep blocks=2 fault=killed-worker
 	for proxy in tuned baseline; do
-		expect "$n-$proxy-overrun" 1 'ring 0 was overrun' nic=$nic proxy=$proxy blocks=2 rings=2 fault=ring-overrun
+		expect "$n-$proxy-overrun" 1 'ring 0 was overrun' nic=$nic proxy=$proxy $deep blocks=2 rings=2 fault=ring-overrun
 	done
 done
 for nic in soft "peer nic_gpu=gpu"; do
 	n=${nic%% *}
-	expect "$n-key" 1 'worker 0: ring 0: message 0: CQE with syndrome 0x13' nic=$nic fault=key
-	expect "$n-dead" 1 'no completion of message [0-9]+' nic=$nic fault=dead-nic
+	expect "$n-key" 1 'worker 0: ring 0: message 0: CQE with syndrome 0x13' nic=$nic $deep fault=key
+	expect "$n-dead" 124 'no completion of message [0-9]+' nic=$nic $deep fault=dead-nic
 done
-expect stand-in 0 ' 0 failed' issuer=cpu nic=peer threads=4 proxy_batch=16
+expect stand-in 0 ' 0 failed' $deep issuer=cpu nic=peer threads=4 proxy_batch=16
 echo "$failed failed"
 [ $failed -eq 0 ]
