@@ -241,6 +241,15 @@ struct spans {
 	double *wakeup;          /* [n]: from completed to where a sleeping consumer runs again; NAN: it didn't sleep */
 };
 
+/* Shorter blocks don't give a rate: the wall clock of a GPU steps by 32 ns or more. */
+#define RATE_SPAN_NS 100000
+
+/* ns per tick in a block of n - 1, by the readings at its ends; by the whole pass's where a block is too short. */
+double pairs_rate(const struct clock_pair *p, uint64_t n, uint64_t block);
+/* When an agent's clock showed `ticks`, in ns of its wall clock since `since`. A reading of a wall clock that steps
+ * is early by up to a step: the mean of many blocks is that of the differences of two agents, one message's isn't. */
+double pairs_at(const struct clock_pair *p, uint64_t n, uint64_t block, uint64_t ticks, uint64_t since);
+
 int spans_init(struct spans *s, struct route route, uint64_t cap);
 void spans_term(struct spans *s);
 /* Appends the messages of a pass that kept marks: of all its blocks, or of those

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From marks to rows. A mark is a tick count of its agent; each block has both
- * clocks read at its ends, so that ticks become ns by the block's own rate. The
+ * clocks read at its ends, so that ticks become ns by the block's own rate (path_pairs.c). The
  * crossing is never a difference of two agents' clocks: it is the total, on the
  * issuer's clock, less what the agents spent themselves, each on its own.
  */
@@ -11,10 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Shorter blocks don't give a rate: the wall clock of a GPU steps by 32 ns or
- * more; then the rate of the whole pass serves. */
-#define RATE_SPAN_NS 100000
 
 static const int issuer_slot[MARKS] = {
 	[MARK_INTENT] = IS_INTENT + 1, [MARK_RESERVED] = IS_RESERVED + 1, [MARK_RESOLVED] = IS_RESOLVED + 1,
@@ -76,18 +72,6 @@ void spans_term(struct spans *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* ns per tick in the block of message i */
-static double ns_per_tick(const struct clock_pair *p, uint64_t n, uint64_t block)
-{
-	const struct clock_pair *a = p + block, *b = p + block + 1;
-
-	if (block + 1 >= n || b->wall - a->wall < RATE_SPAN_NS) {
-		a = p;
-		b = p + n - 1;
-	}
-	return b->ticks == a->ticks ? NAN : (double)(b->wall - a->wall) / (double)(b->ticks - a->ticks);
-}
-
 /* Which marks message i shows. */
 static uint32_t shown_of(const struct spans *s, const struct pass *p, uint64_t i)
 {
@@ -124,16 +108,35 @@ static double ticks_between(struct route r, const struct pass *p, uint64_t i, in
 	return (double)(int64_t)(mark_of(r, p, i, to) - mark_of(r, p, i, from));
 }
 
+/* The readings of both clocks of a mark's agent, which is the issuer or the NIC. */
+static const struct clock_pair *agent_pairs(struct route r, const struct pass *p, int mark)
+{
+	return mark_agent(r, (enum mark)mark) == AGENT_NIC ? p->nic_pairs : p->pairs;
+}
+
 static int agent_on_gpu(const struct path_conf *c, enum agent a)
 {
 	return a == AGENT_ISSUER ? c->issuer_gpu >= 0 : a == AGENT_NIC && c->nic_gpu >= 0;
 }
 
-/* A hop is known where both of its agents read one clock: the CPUs'. */
-static int hop_known(const struct spans *s, const struct path_conf *c, const struct pass *p, const struct interval *t)
+/*
+ * How long a hop took: where both of its agents are CPUs by the one clock that they read, where both are on
+ * one GPU by the timer that each read beside its own clock. NAN: it isn't known.
+ */
+static double hop_of(const struct spans *s, const struct path_conf *c, const struct pass *p, const struct interval *t,
+		     uint64_t i, uint32_t shown, double own)
 {
-	return p->instr != BARE && !p->rotate && c->nic->completes &&
-	       !agent_on_gpu(c, mark_agent(s->route, t->from)) && !agent_on_gpu(c, mark_agent(s->route, t->to));
+	int from = agent_on_gpu(c, mark_agent(s->route, t->from)), to = agent_on_gpu(c, mark_agent(s->route, t->to));
+	uint64_t block = i / s->block;
+
+	if (p->instr == BARE || p->rotate || !c->nic->completes || from != to)
+		return NAN;
+	if (!from)
+		return ticks_between(s->route, p, i, t->from, t->to, shown) * own;
+	if (c->issuer_gpu != c->nic_gpu || !p->nic_marks || isnan(ticks_between(s->route, p, i, t->from, t->to, shown)))
+		return NAN;
+	return pairs_at(agent_pairs(s->route, p, t->to), p->npairs, block, mark_of(s->route, p, i, t->to), p->pairs[0].wall) -
+	       pairs_at(agent_pairs(s->route, p, t->from), p->npairs, block, mark_of(s->route, p, i, t->from), p->pairs[0].wall);
 }
 
 /* From completed to where a sleeping consumer ran again; NAN where it hadn't slept. Both are CPUs. */
@@ -152,7 +155,7 @@ static double call_of(const struct pass *p, uint64_t i)
 	return (double)(int64_t)(h[HS_CALLED] - h[HS_RELAYED]);
 }
 
-/* As ns_per_tick, of the helper's readings. */
+/* As pairs_rate, of the helper's readings. */
 static double helper_rate(const struct pass *p, uint64_t block)
 {
 	struct clock_pair two[2] = { p->helper_pairs[0].at, p->helper_pairs[p->npairs - 1].at };
@@ -161,7 +164,7 @@ static double helper_rate(const struct pass *p, uint64_t block)
 		two[0] = p->helper_pairs[block].at;
 		two[1] = p->helper_pairs[block + 1].at;
 	}
-	return ns_per_tick(two, 2, 0);
+	return pairs_rate(two, 2, 0);
 }
 
 int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf *c, const struct pass *p, int which)
@@ -177,8 +180,8 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 	s->block = m->block;
 	for (uint64_t i = 0; i < p->messages; i++) {
 		uint32_t shown = shown_of(s, p, i);
-		double fi = ns_per_tick(p->pairs, npairs, i / m->block), own = 0;
-		double fn = p->nic_marks ? ns_per_tick(p->nic_pairs, npairs, i / m->block) : NAN, fh = NAN;
+		double fi = pairs_rate(p->pairs, npairs, i / m->block), own = 0;
+		double fn = p->nic_marks ? pairs_rate(p->nic_pairs, npairs, i / m->block) : NAN, fh = NAN;
 
 		if (which != ALL_BLOCKS && block_planted(p->out.first + i, m->block) != which)
 			continue;
@@ -195,7 +198,7 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 			enum agent by = mark_agent(s->route, t->to);
 			double f = by == AGENT_NIC ? fn : by == AGENT_HELPER ? fh : fi;
 			int hop = interval_is_hop(s->route, t);
-			double d = hop && !hop_known(s, c, p, t) ? NAN : ticks_between(s->route, p, i, t->from, t->to, shown) * f;
+			double d = hop ? hop_of(s, c, p, t, i, shown, f) : ticks_between(s->route, p, i, t->from, t->to, shown) * f;
 
 			s->interval[k][j] = d;
 			if (hop)
@@ -473,7 +476,7 @@ int paired_summary(double *d, uint64_t n, struct summary *s)
 	return rc;
 }
 
-/* Each pair is a block of either series. */
+/* Each pair is a block of either series, which are neighbours or nearly so. */
 static int delta_row(const double *planted, const double *plain, uint64_t n, uint32_t block,
 		     const char *stage, const char *from, const char *to, const struct path_conf *c, struct rows *out)
 {
@@ -516,23 +519,28 @@ int spans_delta_rows(const struct spans *p, const struct spans *b, const struct 
 
 int wall_delta_row(const struct pass *p, uint32_t block, const struct path_conf *c, struct rows *out)
 {
-	uint64_t n = p->messages / block / 2;
+	uint64_t n[2] = { 0, 0 }, blocks = p->messages / block;
 	struct row *r = path_row(out, c, "-", "plant_wall", "ns");
-	double *d = malloc((n + 1) * sizeof(*d));
-	int rc;
+	double *d = malloc((blocks + 1) * sizeof(*d)), *wall[2] = { NULL, NULL };
+	int rc = 0;
 
-	if (!r || !d) {
-		free(d);
-		return fs_fail(ENOMEM, "no memory for pairs of blocks");
-	}
-	for (uint64_t i = 0; i < n; i++) {
-		const struct clock_pair *q = p->pairs + 2 * i;
-		double grown = (double)(int64_t)(q[2].wall - q[1].wall) - (double)(int64_t)(q[1].wall - q[0].wall);
+	for (int w = 0; w < 2; w++)
+		wall[w] = malloc((blocks + 1) * sizeof(*wall[w]));
+	if (!r || !d || !wall[0] || !wall[1])
+		rc = fs_fail(ENOMEM, "no memory for pairs of blocks");
+	for (uint64_t b = 0; !rc && b < blocks; b++) {
+		int w = block_planted(p->out.first + b * block, block);
 
-		d[i] = (block_planted(p->out.first, block) ? -grown : grown) / block;
+		wall[w][n[w]++] = (double)(int64_t)(p->pairs[b + 1].wall - p->pairs[b].wall) / block;
 	}
-	rc = paired_summary(d, n, &r->s);
+	n[0] = n[0] < n[1] ? n[0] : n[1];
+	for (uint64_t i = 0; !rc && i < n[0]; i++)
+		d[i] = wall[1][i] - wall[0][i];
+	if (!rc)
+		rc = paired_summary(d, n[0], &r->s);
 	free(d);
+	free(wall[0]);
+	free(wall[1]);
 	return rc;
 }
 

@@ -101,26 +101,30 @@ static double block_median(double *x)
 	return (x[RTT_BLOCK / 2 - 1] + x[RTT_BLOCK / 2]) / 2;
 }
 
-/* What the issuer sees of the responder's delay: by pairs of neighbouring blocks, with it and without. */
+/* What the issuer sees of the responder's delay: by blocks with it and without, the nearest of either together. */
 static int delta_row(const struct rtt_conf *c, const struct series *s, uint64_t first, struct rows *out)
 {
-	uint64_t pairs = s->n / (2 * RTT_BLOCK);
-	double *d = malloc((pairs + 1) * sizeof(*d)), half, off, told = c->respond_ns;
+	uint64_t blocks = s->n / RTT_BLOCK, n[2] = { 0, 0 };
+	double *d = malloc(2 * (blocks + 1) * sizeof(*d)), half, off, told = c->respond_ns;
 	struct row *r = path_row(out, &c->rate.path, "-", "respond_delta", "ns");
-	int later = block_planted(first, RTT_BLOCK) ? -1 : 1, rc; /* sign of the second block less the first */
 	char why[256];
+	int rc;
 
 	if (!d || !r) {
 		free(d);
 		return fs_fail(ENOMEM, "no memory for pairs of blocks");
 	}
-	for (uint64_t i = 0; i < pairs; i++) {
-		double x[2 * RTT_BLOCK];
+	for (uint64_t i = 0; i < blocks; i++) {
+		int w = block_planted(first + i * RTT_BLOCK, RTT_BLOCK);
+		double x[RTT_BLOCK];
 
-		memcpy(x, s->rtt + i * 2 * RTT_BLOCK, sizeof(x));
-		d[i] = later * (block_median(x + RTT_BLOCK) - block_median(x));
+		memcpy(x, s->rtt + i * RTT_BLOCK, sizeof(x));
+		d[(uint64_t)(1 - w) * (blocks + 1) + n[w]++] = block_median(x);
 	}
-	rc = paired_summary(d, pairs, &r->s);
+	n[0] = n[0] < n[1] ? n[0] : n[1];
+	for (uint64_t i = 0; i < n[0]; i++)
+		d[i] -= d[blocks + 1 + i];
+	rc = paired_summary(d, n[0], &r->s);
 	free(d);
 	if (rc)
 		return rc;

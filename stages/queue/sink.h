@@ -104,11 +104,21 @@ HD uint64_t sink_at(const struct sink *k, uint64_t message)
 	return k->base + (uint64_t)((uint32_t)message & (k->block - 1)) * (SINK_SLOTS * 8);
 }
 
-/* Blocks with and without waits alternate, for both agents alike: what drifts is
- * the same in both. */
+/*
+ * Blocks with and without waits, one of each in every two from an even one on, for both agents alike: what drifts is
+ * the same in both. Which of the two comes first is the Thue-Morse sequence's choice: by turns, those with waits
+ * would have one half of a ring's slots for ever and the others the other, and slots differ in where their
+ * lines live (over NVLink by up to 100 ns of a crossing). A block is a power of two, and so its number's digits
+ * are the message's.
+ */
 HD int block_planted(uint64_t message, uint32_t block)
 {
-	return ((uint32_t)message & block) != 0;
+	uint32_t b = (uint32_t)message & (0u - block);
+
+	b ^= b >> 16;
+	b ^= b >> 8;
+	b ^= b >> 4;
+	return 0x6996 >> (b & 15) & 1; /* 1 at those of 16 with an odd number of ones */
 }
 
 /* The message whose marks come next. */
