@@ -42,7 +42,9 @@ struct nvml_bar1 { /* nvmlBAR1Memory_t */
 };
 static_assert(sizeof(struct nvml_bar1) == 24, "nvmlBAR1Memory_t");
 
-enum { FIELD_NVLINK_MB_S = 90 }; /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, an unsigned int */
+/* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, of all links; NVML_FI_DEV_NVLINK_GET_SPEED, of the link that is the
+ * scope, which newer drivers tell instead; unsigned ints */
+enum { FIELD_NVLINK_MB_S = 90, FIELD_NVLINK_ONE_MB_S = 164 };
 
 struct nvml_field { /* nvmlFieldValue_t */
 	unsigned int id, scope;
@@ -174,26 +176,33 @@ static void numbers_add(const struct nvml *n, nvml_dev dev, json_t *gpu)
 	}
 }
 
-/* NVLinks that are up, and what one of them carries each way. */
+/* NVLinks that are up, and what one of them carries each way, with what the protocol takes; the slowest's where they differ. */
 static void nvlink_add(const struct nvml *n, nvml_dev dev, json_t *gpu)
 {
 	struct nvml_field f = {.id = FIELD_NVLINK_MB_S};
+	unsigned int least = 0;
 	fn_dev_fields fields;
 	fn_dev_index state;
 	int up = 0, rc;
 
 	FIND(n, state, "nvmlDeviceGetNvLinkState");
 	FIND(n, fields, "nvmlDeviceGetFieldValues");
-	for (unsigned int i = 0; state && i < NVML_LINKS_MAX; i++) {
-		int on = 0;
-
-		up += state(dev, i, &on) == NVML_OK && on == 1;
-	}
-	json_object_set_new(gpu, "nvlink_links", state ? json_integer(up) : missing());
 	rc = fields ? fields(dev, 1, &f) : NVML_OK;
 	if (rc == NVML_OK)
 		rc = f.rc;
-	json_object_set_new(gpu, "nvlink_mb_s", fields ? number_json(n, rc, f.value.u) : missing());
+	for (unsigned int i = 0; state && i < NVML_LINKS_MAX; i++) {
+		struct nvml_field one = {.id = FIELD_NVLINK_ONE_MB_S, .scope = i};
+		int on = 0;
+
+		if (state(dev, i, &on) != NVML_OK || on != 1)
+			continue;
+		up++;
+		if (rc != NVML_OK && fields && fields(dev, 1, &one) == NVML_OK && one.rc == NVML_OK && one.value.u &&
+		    (!least || one.value.u < least))
+			least = one.value.u;
+	}
+	json_object_set_new(gpu, "nvlink_links", state ? json_integer(up) : missing());
+	json_object_set_new(gpu, "nvlink_mb_s", !fields ? missing() : least ? json_integer(least) : number_json(n, rc, f.value.u));
 }
 
 /* ---- what needs words ---- */

@@ -280,15 +280,24 @@ static int f_bar1(void *dev, void *out)
 static int f_bus(void *dev, unsigned int *v) { *v = 6144; return poor(dev) ? 3 : 0; }
 static int f_link(void *dev, unsigned int i, int *on) { *on = i != 2; return poor(dev) || i > 3 ? 2 : 0; }
 
+static int by_link; /* this driver tells the rate of each link alone */
+
 static int f_fields(void *dev, int n, void *out)
 {
 	unsigned int *f = out; /* nvmlFieldValue_t: id, scope, two long longs, type, result, value */
 
 	assert_int_equal(n, 1);
-	assert_int_equal(f[0], 90);
 	f[6] = 1;
-	f[7] = poor(dev) ? 3 : 0;
-	f[8] = 26562;
+	if (f[0] == 90) {
+		f[7] = poor(dev) || by_link ? 3 : 0;
+		f[8] = 26562;
+	} else {
+		assert_int_equal(f[0], 164);
+		assert_in_range(f[1], 0, 3); /* no other one is up */
+		assert_int_not_equal(f[1], 2);
+		f[7] = 0;
+		f[8] = f[1] == 3 ? 25781 : 26562;
+	}
 	return 0;
 }
 
@@ -370,6 +379,23 @@ static void test_nvml_is_read_right(void **state)
 	json_decref(j);
 }
 
+static void test_links_tell_their_rate_one_by_one(void **state)
+{
+	json_t *j, *g;
+
+	(void)state;
+	inits = shutdowns = init_rc = 0;
+	by_link = 1;
+	j = nvml_gather(symbol, (void *)(uintptr_t)library);
+	by_link = 0;
+	g = json_array_get(json_object_get(j, "gpus"), 0);
+	assert_int_equal(json_integer_value(json_object_get(g, "nvlink_links")), 3);
+	assert_int_equal(json_integer_value(json_object_get(g, "nvlink_mb_s")), 25781); /* the slowest's */
+	g = json_array_get(json_object_get(j, "gpus"), 1); /* has none that is up */
+	assert_string_equal(why(g, "nvlink_mb_s"), "Not Supported");
+	json_decref(j);
+}
+
 static void *no_symbol(void *lib, const char *name)
 {
 	(void)lib;
@@ -405,7 +431,7 @@ int main(void)
 		cmocka_unit_test(test_machine_there_and_back),
 		cmocka_unit_test(test_what_is_no_machine_is_refused),
 		cmocka_unit_test(test_environment_is_complete),
-		cmocka_unit_test(test_nvml_is_read_right),
+		cmocka_unit_test(test_nvml_is_read_right), cmocka_unit_test(test_links_tell_their_rate_one_by_one),
 		cmocka_unit_test(test_no_nvml_is_a_reason),
 		cmocka_unit_test(test_environment_keeps_secrets), /* last: it clears environ */
 	};

@@ -185,6 +185,12 @@ static int bw_arrived(const struct bw_mem *m, const struct bw_conf *c, const str
 	return rc;
 }
 
+/* Whose threads move the second way: between two GPUs those of the GPU that it starts from, as the first one's do. */
+static int bw_back(const struct bw_conf *c)
+{
+	return c->mover == MOVER_SM && c->ways == WAYS_BOTH && c->src == c->at.issuer_gpu && c->dst >= 0 ? c->dst : c->at.issuer_gpu;
+}
+
 /* ---- rows ---- */
 
 static const char *bw_link(const struct bw_conf *c)
@@ -266,6 +272,8 @@ static int bw_rows(const struct bw_conf *c, const struct bw_args *a, struct rows
 	rows_found(out, "ceiling", "%.90s", why);
 	rows_found(out, "moved", "%llu x %llu B a sample", (unsigned long long)c->loops, (unsigned long long)c->size);
 	rows_found(out, "threads", "%u x %u", c->blocks, c->threads);
+	if (c->ways == WAYS_BOTH)
+		rows_found(out, "back_by", "GPU %d", bw_back(c));
 	return 0;
 }
 
@@ -274,7 +282,7 @@ static int bw_rows(const struct bw_conf *c, const struct bw_args *a, struct rows
 static int bw_move(const struct bw_conf *c, struct bw_args *a)
 {
 	return c->mover == MOVER_CPU ? bandwidth_cpu_run(a, c->at.cpu, PATIENCE_S) :
-				       bandwidth_gpu_run(a, c->mover == MOVER_CE, c->at.issuer_gpu, PATIENCE_S);
+				       bandwidth_gpu_run(a, c->mover == MOVER_CE, c->at.issuer_gpu, bw_back(c), PATIENCE_S);
 }
 
 /* How many times over a sample goes, by one that goes once. */

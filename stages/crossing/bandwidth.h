@@ -131,7 +131,7 @@ HD uint64_t bw_part(const struct bw_way *w, uint64_t n, uint64_t first, uint64_t
 
 /* CPU threads: bandwidth_cpu.c. Fills the results. */
 int bandwidth_cpu_run(struct bw_args *a, int cpu, double patience_s);
-/* GPU threads, or the copy engine: bandwidth_gpu.cu. */
-int bandwidth_gpu_run(struct bw_args *a, int engine, int device, double patience_s);
+/* GPU threads, or the copy engine, of `device`; a second way is moved by those of `back`: bandwidth_gpu.cu. */
+int bandwidth_gpu_run(struct bw_args *a, int engine, int device, int back, double patience_s);
 
 #endif

@@ -3,7 +3,8 @@
  * Bytes moved by GPU threads or by a copy engine. Each way has a stream of its own;
  * what a stream is to do is queued behind a gate, a kernel that waits for a word of the
  * host's, so that queueing is not timed and both ways begin together. Times are those
- * of CUDA events on either side of the work.
+ * of CUDA events on either side of the work; two devices' events have no difference, so that where each
+ * way has a GPU of its own both together last as long as the longer one: the gates open within a few us.
  */
 extern "C" {
 #include "harness/err.h"
@@ -44,7 +45,7 @@ __global__ void gate_kernel(const uint32_t *open)
 }
 
 /* Of one run: a stream and two events for each way. */
-struct flow { struct gpu *g; cudaStream_t stream[2]; cudaEvent_t begin[2], end[2]; uint64_t *sum; };
+struct flow { struct gpu *g[2]; cudaStream_t stream[2]; cudaEvent_t begin[2], end[2]; uint64_t *sum; };
 
 static void flow_term(struct flow *f)
 {
@@ -58,18 +59,20 @@ static void flow_term(struct flow *f)
 		cudaFree(f->sum);
 }
 
-static int flow_init(struct flow *f, struct gpu *g)
+static int flow_init(struct flow *f, struct gpu *there, struct gpu *back)
 {
 	int rc = 0;
 
-	f->g = g;
+	f->g[0] = there;
+	f->g[1] = back;
 	f->sum = nullptr;
-	f->stream[0] = (cudaStream_t)g->issue_stream;
-	f->stream[1] = (cudaStream_t)g->side_stream;
+	f->stream[0] = (cudaStream_t)there->issue_stream;
+	f->stream[1] = (cudaStream_t)back->side_stream;
 	for (int w = 0; w < 2; w++)
 		f->begin[w] = f->end[w] = nullptr;
-	for (int w = 0; w < 2 && !rc; w++)
-		if (!(rc = gpu_error(cudaEventCreate(&f->begin[w]), "an event")))
+	for (int w = 1; w >= 0 && !rc; w--) /* an event is its device's; the first one's is current then */
+		if (!(rc = gpu_error(cudaSetDevice(f->g[w]->device), "a device")) &&
+		    !(rc = gpu_error(cudaEventCreate(&f->begin[w]), "an event")))
 			rc = gpu_error(cudaEventCreate(&f->end[w]), "an event");
 	if (!rc && !(rc = gpu_error(cudaMalloc((void **)&f->sum, sizeof(*f->sum)), "a sum")))
 		rc = gpu_error(cudaMemset(f->sum, 0, sizeof(*f->sum)), "a sum");
@@ -80,10 +83,11 @@ static int flow_init(struct flow *f, struct gpu *g)
 static int way_queue(const struct flow *f, const struct bw_args *a, int w, int engine)
 {
 	struct kernel_args k = { a->way[w], a->n, a->loops, f->sum };
-	void *args[] = { &k }, *gate[] = { (void *)&f->g->ready };
+	void *args[] = { &k }, *gate[] = { (void *)&f->g[0]->ready }; /* pinned, which every GPU reads */
 	int rc;
 
-	if ((rc = gpu_launch(f->g, (const void *)gate_kernel, 1, gate, 0, f->stream[w], "a gate")) ||
+	if ((rc = gpu_error(cudaSetDevice(f->g[w]->device), "a device")) ||
+	    (rc = gpu_launch(f->g[w], (const void *)gate_kernel, 1, gate, 0, f->stream[w], "a gate")) ||
 	    (rc = gpu_error(cudaEventRecord(f->begin[w], f->stream[w]), "an event")))
 		return rc;
 	if (engine)
@@ -111,16 +115,17 @@ static int sample(const struct flow *f, struct bw_args *a, int engine, int64_t s
 	double ns[2][2] = { { 0, 0 }, { 0, 0 } };
 	int rc = 0;
 
-	__atomic_store_n(f->g->ready, 0u, __ATOMIC_RELEASE);
+	__atomic_store_n(f->g[0]->ready, 0u, __ATOMIC_RELEASE);
 	for (int w = 0; w < a->ways && !rc; w++)
 		rc = way_queue(f, a, w, engine);
-	__atomic_store_n(f->g->ready, 1u, __ATOMIC_RELEASE); /* whatever came: what is queued has to end */
+	__atomic_store_n(f->g[0]->ready, 1u, __ATOMIC_RELEASE); /* whatever came: what is queued has to end */
 	for (int w = 0; w < a->ways && !rc; w++)
 		rc = gpu_wait(f->stream[w], patience_s, "moving bytes");
 	/* from the first to begin to the last to end */
 	for (int b = 0; b < a->ways && !rc; b++)
 		for (int e = 0; e < a->ways && !rc; e++)
-			rc = elapsed(&ns[b][e], f->begin[b], f->end[e]);
+			if (b == e || f->g[0] == f->g[1])
+				rc = elapsed(&ns[b][e], f->begin[b], f->end[e]);
 	if (rc || s < 0)
 		return rc;
 	a->both_ns[s] = 0;
@@ -133,18 +138,23 @@ static int sample(const struct flow *f, struct bw_args *a, int engine, int64_t s
 	return 0;
 }
 
-extern "C" int bandwidth_gpu_run(struct bw_args *a, int engine, int device, double patience_s)
+extern "C" int bandwidth_gpu_run(struct bw_args *a, int engine, int device, int back, double patience_s)
 {
-	struct gpu *g = gpu_of(device);
+	struct gpu *g[2];
 	struct flow f;
-	int rc;
+	int rc = 0;
 
-	if (!g)
-		return fs_fail(ENODEV, "gpu %d is not in use", device);
-	rc = flow_init(&f, g);
+	g[1] = gpu_of(back);
+	g[0] = gpu_of(device); /* which is current then */
+	if (!g[0] || !g[1])
+		return fs_fail(ENODEV, "gpu %d is not in use", g[0] ? back : device);
+	rc = flow_init(&f, g[0], g[1]);
 	/* the kernels first: loading one in the middle would wait for a gate */
-	if (!rc && !(rc = gpu_load(g, (const void *)gate_kernel, "a gate")) && !engine)
-		rc = gpu_load(g, movers[a->dir], "the kernel that moves bytes");
+	for (int w = 1; w >= 0 && !rc; w--) {
+		rc = gpu_error(cudaSetDevice(g[w]->device), "a device");
+		if (!rc && !(rc = gpu_load(g[w], (const void *)gate_kernel, "a gate")) && !engine)
+			rc = gpu_load(g[w], movers[a->dir], "the kernel that moves bytes");
+	}
 	for (int64_t s = -(int64_t)a->warmup; s < (int64_t)a->samples && !rc; s++)
 		rc = sample(&f, a, engine, s, patience_s);
 	if (!rc)
