@@ -3,6 +3,8 @@
  * The child's side: one message a line (harness/child.h).
  *
  *   {"op":"scout"}                                   machine as JSON
+ *   {"op":"lend","device":,"bytes":}                 {"handle":"..."} of GPU memory, or a "done"; from
+ *       a child that borrows it, which this one is a child of then
  *   {"op":"run","id":,"probe":,"vars":{},"rep":,"raw":path|null}
  *       any number of {"row":{}}, then {"found":{}}, then
  *       {"done":0 | -errno,"reason":"..."}
@@ -38,6 +40,16 @@ static int serve_scout(void)
 	if (err && !m.gpu_reason[0])
 		snprintf(m.gpu_reason, sizeof m.gpu_reason, "%s", fs_reason());
 	return send_new(machine_to_json(&m));
+}
+
+static int serve_lend(const json_t *msg)
+{
+	json_int_t bytes = json_integer_value(json_object_get(msg, "bytes"));
+	json_t *j = bytes > 0 ? suite_lend((int)json_integer_value(json_object_get(msg, "device")), (size_t)bytes) : NULL;
+
+	if (bytes <= 0)
+		fs_fail(EPROTO, "lend: no bytes");
+	return j ? send_new(j) : send_done(-EIO, fs_reason());
 }
 
 /* The point as the parent sees it: every variable by name. */
@@ -118,6 +130,8 @@ int cmd_serve(int argc, char **argv)
 
 		if (op && !strcmp(op, "scout"))
 			err = serve_scout();
+		else if (op && !strcmp(op, "lend"))
+			err = serve_lend(msg);
 		else if (op && !strcmp(op, "run"))
 			err = serve_run(msg);
 		else

@@ -159,6 +159,11 @@ static void mech_nothing(struct reg *r) { (void)r; }
 #define MECH_ABSENT { mech_absent, mech_absent, mech_absent, mech_absent, mech_nothing }
 const struct mech_ops mech_cuda_malloc = MECH_ABSENT, mech_cu_mem = MECH_ABSENT, mech_host_alloc = MECH_ABSENT,
 		      mech_host_register = MECH_ABSENT, mech_dma_buf = MECH_ABSENT;
+int ipc_use(struct reg *r) { (void)r; return absent(); }
+int ipc_map(const unsigned char handle[IPC_HANDLE], void **p) { (void)handle; (void)p; return absent(); }
+int ipc_unmap(void *p) { (void)p; return absent(); }
+int ipc_look(const void *p, int device, size_t bytes) { (void)p; (void)device; (void)bytes; return absent(); }
+int ipc_own(int device, size_t bytes, unsigned char handle[IPC_HANDLE]) { (void)device; (void)bytes; (void)handle; return absent(); }
 
 int start_here(const struct starter *s) { (void)s; return absent(); }
 void start_close(struct starter *s) { (void)s; }

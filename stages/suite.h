@@ -24,6 +24,12 @@ void suite_not_built(json_t *out);
 struct suite_nic { const char *name, *watcher, *purpose, *absent; int on_gpu; };
 int suite_nic(int i, struct suite_nic *row);
 
+/*
+ * GPU memory for another process, which this one keeps until it ends: { "handle": 128 hex digits }.
+ * NULL, with a reason: there is none. A new reference.
+ */
+json_t *suite_lend(int device, size_t bytes);
+
 /* ---- for probes, in the child that measures ---- */
 
 struct cpu_clock;

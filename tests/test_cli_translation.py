@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probes `tlb` and `register` of the real program: a config of both in small runs on any
 machine, its rows hold together, and what can't be is refused before anything runs."""
+import fcntl
+import json
 import os
+import socket
 import subprocess
 import sys
 
-from cli import SKIPPED, USAGE, Case, main
+from cli import BOUND, PROGRAM, SKIPPED, USAGE, Case, main
 
 CONFIGS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'configs')
 ARMS = {'one': 1, 'four': 4, 'packed': 64}     # lines in a page of 4 KiB
@@ -84,9 +87,43 @@ class Translation(Case):
                               'cache-random-cpu', 'staged-4k', 'on-demand-mlock-4k'}, ran)
         said = {r['experiment']: r['reason'] for r in rows if r['status'] == 'skipped'}
         self.assertIn('not written yet', said['register-reg-mr'])
-        self.assertIn('not written yet', said['register-cuda-ipc'])
+        self.assertIn('needs a GPU', said['register-cuda-ipc'])
         self.hits_as_predicted(rows)
         self.arms_can_be_compared(rows)
+
+    def talk(self, *messages):
+        """What a serving process replies to each message, over its descriptors 3 and 4, which are sockets."""
+        to, served_to = socket.socketpair()
+        up, served_up = socket.socketpair()
+        ends = [fcntl.fcntl(s.fileno(), fcntl.F_DUPFD, 10) for s in (served_to, served_up)]
+
+        def place():
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
+        with to, up, subprocess.Popen([PROGRAM, 'serve'], pass_fds=(3, 4), preexec_fn=place, stdin=subprocess.DEVNULL) as p:
+            for s in ends:
+                os.close(s)
+            served_to.close()
+            served_up.close()
+            up.settimeout(BOUND)
+            said, replies = [], up.makefile()
+            for m in messages:
+                to.sendall((json.dumps(m) + '\n').encode())
+                said.append(json.loads(replies.readline()))
+            to.close()
+            self.assertEqual(p.wait(timeout=BOUND), 0)
+        return said
+
+    def test_memory_is_lent_or_refused_in_words(self):
+        lent, none, other = self.talk({'op': 'lend', 'device': 0, 'bytes': 4096}, {'op': 'lend', 'device': 0},
+                                      {'op': 'borrow', 'device': 0, 'bytes': 4096})
+        if 'handle' in lent:
+            self.assertRegex(lent['handle'], '^[0-9a-f]{128}$')
+        else:
+            self.assertLess(lent['done'], 0)
+            self.assertRegex(lent['reason'], 'CUDA|GPU')
+        self.assertIn('no bytes', none['reason'])
+        self.assertIn('no such operation', other['reason'])
 
     def hits_as_predicted(self, rows):
         """In turn all of 64 regions hit, or none; in a random order some share between."""

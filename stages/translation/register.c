@@ -109,7 +109,7 @@ static const struct mechanism {
 	[MECH_HOST_ALLOC] = { .ops = &mech_host_alloc, .gpu = 1, .unit = PAGE_4K },
 	[MECH_HOST_REGISTER] = { .ops = &mech_host_register, .gpu = 1, .host_pages = 1, .unit = PAGE_4K },
 	[MECH_DMA_BUF] = { .ops = &mech_dma_buf, .gpu = 1, .unit = PAGE_4K },
-	[MECH_CUDA_IPC] = { .absent = "not written yet: it takes a second process that exports the memory" },
+	[MECH_CUDA_IPC] = { .ops = &mech_cuda_ipc, .gpu = 1, .unit = PAGE_4K },
 	[MECH_REG_MR] = { .absent = no_verbs },
 	[MECH_REG_DMABUF_MR] = { .absent = no_verbs },
 	[MECH_PEERMEM] = { .absent = no_verbs },
@@ -132,7 +132,8 @@ int mech_locks(int word) { return mechanisms[word].locks; }
 /* On the host, or for GPU memory on the GPU. */
 static int enough(const struct point *pt, const struct machine *m, const struct reg *r, char *why, size_t len)
 {
-	int w = fs_word(pt, "mechanism"), on_gpu = w == MECH_CUDA_MALLOC || w == MECH_CU_MEM || w == MECH_DMA_BUF;
+	int w = fs_word(pt, "mechanism");
+	int on_gpu = w == MECH_CUDA_MALLOC || w == MECH_CU_MEM || w == MECH_DMA_BUF || w == MECH_CUDA_IPC;
 	uint64_t room = on_gpu ? m->gpu[r->device].bytes : host_free_bytes(), lock = host_lock_limit();
 
 	if (mechanisms[w].locks && r->bytes > lock)

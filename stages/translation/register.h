@@ -47,6 +47,20 @@ struct mech_ops {
 /* register_cuda.c; without CUDA every call is -ENODEV. */
 extern const struct mech_ops mech_cuda_malloc, mech_cu_mem, mech_host_alloc, mech_host_register, mech_dma_buf;
 
+/*
+ * GPU memory that another process owns (register_ipc.c). A child of this process allocates it and tells its
+ * handle (suite_lend); register_cuda.c opens and closes that, and makes it.
+ */
+extern const struct mech_ops mech_cuda_ipc;
+enum { IPC_HANDLE = 64 };  /* bytes: cudaIpcMemHandle_t */
+int ipc_use(struct reg *r);
+int ipc_map(const unsigned char handle[IPC_HANDLE], void **p);
+int ipc_unmap(void *p);
+/* 0: the owner's memory, as it was filled; of `bytes`, on that device. */
+int ipc_look(const void *p, int device, size_t bytes);
+/* Of the owner: kept until its process ends. */
+int ipc_own(int device, size_t bytes, unsigned char handle[IPC_HANDLE]);
+
 /* The mechanism by that word, if what it does is to register memory that is there; else NULL,
  * with the words that would be legal. */
 const struct mech_ops *mech_registers(int word, const char **legal);

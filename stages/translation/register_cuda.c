@@ -8,11 +8,13 @@
 #include "stages/place/gpu.h"
 #include "stages/place/place.h"
 #include "stages/translation/register.h"
+#include <assert.h>
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- the driver's functions, found once ---- */
@@ -225,6 +227,57 @@ static int cumem_undo(struct reg *r)
 }
 
 const struct mech_ops mech_cu_mem = { cumem_open, cumem_make, cumem_undo, verify_device, nothing };
+
+/* ---- memory of another process, opened and closed ---- */
+
+static_assert(sizeof(cudaIpcMemHandle_t) == IPC_HANDLE, "a handle's bytes");
+enum { IPC_FILL = 0x5a };
+
+int ipc_use(struct reg *r)
+{
+	return use(r);
+}
+
+int ipc_map(const unsigned char handle[IPC_HANDLE], void **p)
+{
+	cudaIpcMemHandle_t h;
+
+	memcpy(&h, handle, sizeof(h));
+	return gpu_error(cudaIpcOpenMemHandle(p, h, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
+}
+
+int ipc_unmap(void *p)
+{
+	return gpu_error(cudaIpcCloseMemHandle(p), "cudaIpcCloseMemHandle");
+}
+
+int ipc_look(const void *p, int device, size_t bytes)
+{
+	const unsigned char *at[2] = { p, (const unsigned char *)p + bytes - 1 };
+	unsigned char got = 0;
+	int rc = verify_type(p, cudaMemoryTypeDevice, device);
+
+	for (int i = 0; i < 2 && !rc; i++)
+		if (!(rc = gpu_error(cudaMemcpy(&got, at[i], 1, cudaMemcpyDeviceToHost), "reading memory of another process")) && got != IPC_FILL)
+			rc = fs_fail(EBADMSG, "memory of another process has 0x%02x at its %s, which wrote 0x%02x", got, i ? "end" : "beginning", IPC_FILL);
+	return rc;
+}
+
+int ipc_own(int device, size_t bytes, unsigned char handle[IPC_HANDLE])
+{
+	struct reg r = { .bytes = bytes, .device = device };
+	cudaIpcMemHandle_t h;
+	void *p = NULL;
+	int rc = use_memory(&r);
+
+	/* whole pages of the device, as with a dma-buf: a handle is that of the block which smaller pieces share */
+	if (rc || (rc = gpu_error(cudaMalloc(&p, (bytes + PAGE_2M - 1) / PAGE_2M * PAGE_2M), "memory to export")) ||
+	    (rc = gpu_error(cudaMemset(p, IPC_FILL, bytes), "memory to export")) ||
+	    (rc = gpu_error(cudaDeviceSynchronize(), "memory to export")) || (rc = gpu_error(cudaIpcGetMemHandle(&h, p), "cudaIpcGetMemHandle")))
+		return rc;
+	memcpy(handle, &h, sizeof(h));
+	return 0;
+}
 
 /* ---- a dma-buf of GPU memory, and closing it ---- */
 
