@@ -81,15 +81,15 @@ int boundary_gpu_open(struct starter *s, struct boundary_args *a, int instr, int
 	return absent();
 }
 
-int pingpong_gpu_respond(const struct pingpong *p, int rate, int device, double patience_s, struct pingpong_gpu **run)
+int pingpong_gpu_respond(const struct pingpong *p, int form, int device, double patience_s, struct pingpong_gpu **run)
 {
-	(void)p; (void)rate; (void)device; (void)patience_s; (void)run;
+	(void)p; (void)form; (void)device; (void)patience_s; (void)run;
 	return absent();
 }
 int pingpong_gpu_stop(struct pingpong_gpu *run, double patience_s) { (void)run; (void)patience_s; return absent(); }
-int pingpong_gpu_issue(const struct pingpong *p, int rate, int device, double patience_s)
+int pingpong_gpu_issue(const struct pingpong *p, int form, int device, double patience_s)
 {
-	(void)p; (void)rate; (void)device; (void)patience_s;
+	(void)p; (void)form; (void)device; (void)patience_s;
 	return absent();
 }
 

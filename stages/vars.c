@@ -163,6 +163,8 @@ const struct var fs_vars[] = {
 	  .help = "payload checks: each message as soon as it is noticed, all at the end, or none; auto: each for latency; for a rate end where every message has a slot of its own, else none" },
 	{ .name = "lines", .unit = "", NUMBERS(1, 64), .def = "1",
 	  .help = "lines of memory that the doorbell and the NIC's tables take in turn, with a share of the messages each: how far a line is from its users depends on where it happens to lie; of quiet: queues, and workers of the NIC" },
+	{ .name = "ahead", .unit = "B", NUMBERS(0, 4096), .def = "0",
+	  .help = "payload that goes before a flag of pingpong, either way, released with the flag: a multiple of 16" },
 	{ .name = "fence", .unit = "", .words = JOIN("" FS_FENCES(WORD3)), NO_NUMBERS, .def = "none",
 	  .help = "what stands before the store of probe fence, and before the flag of probe visible; sfence, mfence and lock are a CPU's, store-release-sys and none both sides', the others a GPU's" },
 	{ .name = "acquire", .unit = "", .words = JOIN("" FS_ACQUIRES(WORD3)), NO_NUMBERS, .def = "fence-sys",

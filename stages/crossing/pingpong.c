@@ -34,12 +34,15 @@ static int pp_check(const struct point *pt, const struct machine *m, char *why, 
 		snprintf(why, len, "messages=%llu: a rate of lines needs some; legal: messages=1000..", (unsigned long long)c.messages);
 		return -EINVAL;
 	}
+	if (!rc && (fs_num(pt, "ahead") % 16 || (fs_num(pt, "ahead") && c.metric == METRIC_RATE)))
+		return fs_refuse(EINVAL, why, len, "ahead=%lld with metric=%s: a payload goes before a flag in words of 16 bytes; legal: 0, or with metric=latency a multiple of 16",
+				 (long long)fs_num(pt, "ahead"), c.metric == METRIC_RATE ? "rate" : "latency");
 	return rc;
 }
 
 /* ---- the responder on a CPU ---- */
 
-struct cpu_side { struct pingpong p; int rate; struct service *service; };
+struct cpu_side { struct pingpong p; int form; struct service *service; };
 
 static void pp_serve(struct service *me, void *arg)
 {
@@ -47,15 +50,16 @@ static void pp_serve(struct service *me, void *arg)
 	const struct pingpong p = side->p;
 	struct responder r = { .begin = clock_pair_read(p.gettime) };
 
-	if (side->rate) {
+	if (side->form == PP_LINES) {
 		while (!service_stopping(me))
 			if (!pp_answer_line(&p, &r))
 				relax_cpu();
 	} else {
 		while (!service_stopping(me))
-			if (!pp_answer_flag(&p, &r))
+			if (!(side->form == PP_AHEAD ? pp_answer_flag(&p, &r, 1) : pp_answer_flag(&p, &r, 0)))
 				relax_cpu();
 	}
+	p.out->wrong = r.wrong;
 	p.out->begin = r.begin;
 	p.out->end = clock_pair_read(p.gettime);
 	p.out->span_ticks = r.span;
@@ -64,19 +68,21 @@ static void pp_serve(struct service *me, void *arg)
 
 /* ---- memory ---- */
 
-struct pp_mem { struct buf there, back, samples, pairs, out, far_out; };
+struct pp_mem { struct buf there, back, ahead_there, ahead_back, samples, pairs, out, far_out; };
 
 static void pp_term(struct pp_mem *m)
 {
 	place_free(&m->there);
 	place_free(&m->back);
+	place_free(&m->ahead_there);
+	place_free(&m->ahead_back);
 	place_free(&m->samples);
 	place_free(&m->pairs);
 	place_free(&m->out);
 	place_free(&m->far_out);
 }
 
-static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong *issuer, struct pingpong *responder)
+static int pp_init(struct pp_mem *m, const struct path_conf *c, uint32_t ahead, struct pingpong *issuer, struct pingpong *responder)
 {
 	int near_ = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, rc;
 	size_t bytes = ((size_t)1 << c->log_n) * PP_LINE;
@@ -84,6 +90,8 @@ static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong 
 	memset(m, 0, sizeof(*m));
 	if ((rc = place_kept(&m->there, "doorbell", c->place[OBJ_DB], path_db_bytes(c), 4096, c->pinned)) ||
 	    (rc = place_kept(&m->back, "cq", c->place[OBJ_CQ], bytes, 4096, c->pinned)) ||
+	    (ahead && ((rc = place_alloc(&m->ahead_there, c->place[OBJ_DB], PP_AHEAD_MAX, 4096, c->pinned)) ||
+		       (rc = place_alloc(&m->ahead_back, c->place[OBJ_CQ], PP_AHEAD_MAX, 4096, c->pinned)))) ||
 	    (rc = place_alloc(&m->samples, near_, c->messages * 8, 4096, c->pinned)) ||
 	    (rc = place_alloc(&m->pairs, near_, 2 * sizeof(struct clock_pair), 64, c->pinned)) ||
 	    (rc = place_alloc(&m->out, near_, sizeof(struct pingpong_out), 64, c->pinned)) ||
@@ -92,6 +100,9 @@ static int pp_init(struct pp_mem *m, const struct path_conf *c, struct pingpong 
 	memset(issuer, 0, sizeof(*issuer));
 	issuer->there = m->there.p;
 	issuer->back = m->back.p;
+	issuer->ahead_there = m->ahead_there.p;
+	issuer->ahead_back = m->ahead_back.p;
+	issuer->ahead = ahead;
 	issuer->entries = 1ull << c->log_n;
 	issuer->warmup = (c->warmup + 127) / 128 * 128;
 	issuer->messages = c->messages;
@@ -129,6 +140,8 @@ static int pp_take(const struct pp_mem *m, const struct path_conf *c, uint64_t n
 		return rc;
 	if (g->near_out.status != ISSUE_OK)
 		return fs_fail(ETIMEDOUT, "no answer to flag %llu in %.0f s", (unsigned long long)g->near_out.done + 1, WAIT_NS / 1e9);
+	if (g->near_out.wrong || g->far_out.wrong)
+		return fs_fail(EBADMSG, "%llu payloads had not arrived with their flags", (unsigned long long)(g->near_out.wrong + g->far_out.wrong));
 	if (c->metric == METRIC_RATE) {
 		struct row *r = path_row(out, c, "crossing", "rate", "Mmsg/s");
 
@@ -193,24 +206,26 @@ static int pp_rows(const struct pp_got *g, const struct path_conf *c, struct row
 
 static int pp_measure(const struct path_conf *c, const struct pingpong *near_, const struct pingpong *far_)
 {
-	int rate = c->metric == METRIC_RATE, rc, rc2 = 0;
+	int form = c->metric == METRIC_RATE ? PP_LINES : near_->ahead ? PP_AHEAD : PP_FLAGS, rc, rc2 = 0;
 	struct cpu_side *cpu = calloc(1, sizeof(*cpu)); /* not freed while its thread may use it */
 	struct pingpong_gpu *gpu = NULL;
 
 	if (!cpu)
 		return fs_fail(ENOMEM, "no memory for the responder");
 	cpu->p = *far_;
-	cpu->rate = rate;
-	rc = c->nic->on_gpu ? pingpong_gpu_respond(far_, rate, c->nic_gpu, PATIENCE_S, &gpu) :
+	cpu->form = form;
+	rc = c->nic->on_gpu ? pingpong_gpu_respond(far_, form, c->nic_gpu, PATIENCE_S, &gpu) :
 			      service_start(&cpu->service, "pingpong", c->nic_cpu, pp_serve, cpu, PATIENCE_S);
 	if (rc)
 		return rc;
 	if (c->issuer_gpu >= 0)
-		rc = pingpong_gpu_issue(near_, rate, c->issuer_gpu, PATIENCE_S);
-	else if (rate)
+		rc = pingpong_gpu_issue(near_, form, c->issuer_gpu, PATIENCE_S);
+	else if (form == PP_LINES)
 		pp_lines(near_);
+	else if (form == PP_AHEAD)
+		pp_flags(near_, 1);
 	else
-		pp_flags(near_);
+		pp_flags(near_, 0);
 	rc2 = c->nic->on_gpu ? pingpong_gpu_stop(gpu, PATIENCE_S) : service_stop(cpu->service, PATIENCE_S);
 	if (rc2 != -EBUSY)
 		free(cpu);
@@ -237,12 +252,13 @@ static int pp_run(const struct point *pt, struct rows *out)
 	memset(&g, 0, sizeof(g));
 	g.total = malloc(c.messages * sizeof(double));
 	g.crossing = malloc(c.messages * sizeof(double));
-	rc = g.total && g.crossing ? pp_init(&m, &c, &near_, &far_) : fs_fail(ENOMEM, "no memory for samples");
+	rc = g.total && g.crossing ? pp_init(&m, &c, (uint32_t)fs_num(pt, "ahead"), &near_, &far_) : fs_fail(ENOMEM, "no memory for samples");
 	for (uint32_t k = 0; !rc && k < c.lines; k++) {
 		near_.messages = far_.messages = path_line_share(&c, c.messages, k);
 		near_.there = far_.there = m.there.p + (size_t)k * DB_STRIDE;
 		/* the lines may have served before */
 		if ((rc = place_set(&m.there, 0)) || (rc = place_set(&m.back, 0xff)) ||
+		    (rc = place_set(&m.out, 0)) || (rc = place_set(&m.far_out, 0)) ||
 		    (rc = pp_measure(&c, &near_, &far_)) || (rc = pp_take(&m, &c, near_.messages, &g, out)))
 			break;
 	}
@@ -263,7 +279,7 @@ static double pp_patience(const struct point *pt)
 
 static const char *const pp_reads[] = {
 	"metric", "nic", "issuer", "gpu", "nic_gpu", "db_mem", "cq_mem", "depth", "batch", "entries",
-	"lines", "messages", "warmup", "cpu", "nic_cpu", "sm", "nic_sm", NULL
+	"lines", "ahead", "messages", "warmup", "cpu", "nic_cpu", "sm", "nic_sm", NULL
 };
 
 const struct probe probe_pingpong = {

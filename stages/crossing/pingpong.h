@@ -2,15 +2,16 @@
 /*
  * The bare crossing, for both sides (HD): a flag stored where the path stores
  * its doorbell, answered by a flag where the path stores its CQE's last word,
- * with the same polling. And, for rates, 64-byte lines handed over and back,
- * with nothing done to them.
+ * with the same polling; with a payload before either flag where one is asked for, released with it and
+ * acquired behind it. And, for rates, 64-byte lines handed over and back, with nothing done to them.
  */
 #ifndef FS_PINGPONG_H
 #define FS_PINGPONG_H
 
 #include "stages/issuer/post.h"
 
-enum { PP_LINE = 64 };
+enum { PP_LINE = 64, PP_AHEAD_MAX = 4096 };
+enum pp_form { PP_FLAGS, PP_LINES, PP_AHEAD, PP_FORMS };
 
 struct pingpong {
 	uint8_t *there, *back;       /* flags, or rings of `entries` lines */
@@ -21,6 +22,8 @@ struct pingpong {
 	uint64_t *samples;           /* [messages], ticks from store to noticed */
 	struct clock_pair *pairs;    /* [2]: around the measured messages */
 	struct pingpong_out *out;
+	uint8_t *ahead_there, *ahead_back; /* payloads before the flags, of `ahead` bytes */
+	uint32_t ahead;
 };
 
 struct pingpong_out {
@@ -31,6 +34,7 @@ struct pingpong_out {
 	struct clock_pair begin, end; /* the responder's */
 	uint64_t smid;
 	uint64_t poll_ticks;         /* period of the issuer's poll loop */
+	uint64_t wrong;              /* payloads whose last word was not their flag's */
 };
 
 /* Where answer v stands: the answers go round a ring and are the last words of
@@ -45,11 +49,24 @@ HD uint32_t pp_lap(const struct pingpong *p, uint64_t v)
 	return (v & p->entries) != 0;
 }
 
-/* ---- the responder: one look; how many it answered ---- */
+/* What goes before flag v, in words of 16 bytes. */
+HD void pp_ahead(const struct pingpong *p, uint8_t *to, uint64_t v)
+{
+	for (uint32_t i = 0; i < p->ahead; i += 16)
+		st64x2(to + i, v, v);
+}
 
-struct responder { uint64_t seq, span, spans; struct clock_pair begin; };
+/* Behind an acquired flag: 0 if the last word is its payload's. */
+HD uint32_t pp_behind(const struct pingpong *p, const uint8_t *at, uint64_t v)
+{
+	return ld64(at + p->ahead - 8) != v;
+}
 
-HD uint32_t pp_answer_flag(const struct pingpong *p, struct responder *r)
+/* ---- the responder: one look; how many it answered. `ahead` is a literal, as below: 1 with payloads ---- */
+
+struct responder { uint64_t seq, span, spans, wrong; struct clock_pair begin; };
+
+HD uint32_t pp_answer_flag(const struct pingpong *p, struct responder *r, const int ahead)
 {
 	uint64_t v = poll_doorbell(p->there, r->seq), t;
 
@@ -57,8 +74,15 @@ HD uint32_t pp_answer_flag(const struct pingpong *p, struct responder *r)
 	t = ticks(p->gettime); /* the branch has waited for v */
 	if (UNLIKELY(v == r->seq))
 		return 0;
-	st64(pp_back(p, v - 1), cqe_word7(WQE_WRITE, 0, v - 1, CQE_REQ, pp_lap(p, v - 1)));
-	r->span += (ticks(p->gettime) - t);
+	if (ahead) { /* its own is the look at what came; payload and order are of the way */
+		r->wrong += pp_behind(p, p->ahead_there, v);
+		r->span += (ticks(p->gettime) - t);
+		pp_ahead(p, p->ahead_back, v);
+		st64_release_sys(pp_back(p, v - 1), cqe_word7(WQE_WRITE, 0, v - 1, CQE_REQ, pp_lap(p, v - 1)));
+	} else {
+		st64(pp_back(p, v - 1), cqe_word7(WQE_WRITE, 0, v - 1, CQE_REQ, pp_lap(p, v - 1)));
+		r->span += (ticks(p->gettime) - t);
+	}
 	r->spans++;
 	r->seq = v;
 	return 1;
@@ -103,7 +127,7 @@ struct pinger {
  * 0: no answer in POLLS_PER_LOOK polls. As in the issuer's loop, nothing seldom is
  * in it.
  */
-HD int pp_shuttle(const struct pingpong *p, struct pinger *st, uint64_t stop)
+HD int pp_shuttle(const struct pingpong *p, struct pinger *st, uint64_t stop, const int ahead)
 {
 	struct pinger s = *st;
 	int ok = 1;
@@ -115,8 +139,14 @@ HD int pp_shuttle(const struct pingpong *p, struct pinger *st, uint64_t stop)
 
 		if (LIKELY(!s.sent)) {
 			wait_ticks(p->gap_ticks / 4 + random_below(&s.rnd, p->gap_ticks), p->gettime);
-			st64(p->there, s.v + 1);
-			s.t0 = ticks(p->gettime);
+			if (ahead) {
+				s.t0 = ticks(p->gettime);
+				pp_ahead(p, p->ahead_there, s.v + 1);
+				st64_release_sys(p->there, s.v + 1);
+			} else {
+				st64(p->there, s.v + 1);
+				s.t0 = ticks(p->gettime);
+			}
 			s.sent = 1;
 			s.polls = 0;
 			if (s.dither_ticks)
@@ -132,6 +162,8 @@ HD int pp_shuttle(const struct pingpong *p, struct pinger *st, uint64_t stop)
 		t1 -= s.t0;
 		if (s.end != ~(uint64_t)0)
 			p->samples[s.v - p->out->first] = t1;
+		if (ahead)
+			p->out->wrong += pp_behind(p, p->ahead_back, s.v + 1);
 		s.sent = 0;
 		s.v++;
 	}
@@ -154,7 +186,7 @@ HD uint32_t pp_poll_ticks(const struct pingpong *p, uint64_t v)
 }
 
 /* Flags until the clock is steady and the warm-up done, then the measured ones. */
-HD void pp_flags(const struct pingpong *p)
+HD void pp_flags(const struct pingpong *p, const int ahead)
 {
 	struct settling g = { clock_pair_read(p->gettime), 0, 0, 0, 0 };
 	struct pinger s = { p->seed | 1, 0, ~(uint64_t)0, 0, { 0, 0 }, 0, 0, 0 };
@@ -178,7 +210,7 @@ HD void pp_flags(const struct pingpong *p)
 		if (s.v == s.end)
 			break;
 		while (s.v < stop)
-			if (!pp_shuttle(p, &s, stop) && pp_too_late(p, &s)) {
+			if (!pp_shuttle(p, &s, stop, ahead) && pp_too_late(p, &s)) {
 				p->out->status = ISSUE_TIMEOUT;
 				stop = s.end = s.v;
 			}
@@ -221,8 +253,8 @@ HD void pp_lines(const struct pingpong *p)
 /* ---- on GPUs: pingpong_gpu.cu ---- */
 
 struct pingpong_gpu;
-int pingpong_gpu_respond(const struct pingpong *p, int rate, int device, double patience_s, struct pingpong_gpu **run);
+int pingpong_gpu_respond(const struct pingpong *p, int form, int device, double patience_s, struct pingpong_gpu **run);
 int pingpong_gpu_stop(struct pingpong_gpu *run, double patience_s);
-int pingpong_gpu_issue(const struct pingpong *p, int rate, int device, double patience_s);
+int pingpong_gpu_issue(const struct pingpong *p, int form, int device, double patience_s);
 
 #endif
