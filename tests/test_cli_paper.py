@@ -152,6 +152,23 @@ class Paper(Case):
         r = subprocess.run(script, capture_output=True, text=True, check=False)     # control
         self.assertEqual([x.split(': ')[1] for x in r.stdout.splitlines()], ['proxy against cpu'])
 
+    def test_quick_form(self):
+        """The set of who submits in small: a few points of each of its probes."""
+        config = sections('../submit-quick.ini')
+        for s, of in config.items():
+            self.assertTrue('vary' in of and 2 <= len(values(of)) <= 3, s)
+        places = {(of.get('probe', 'path'), of.get('issuer', 'gpu')) for of in config.values()}
+        self.assertEqual(places, {(p, i) for p in ('path', 'rtt', 'visible', 'contended', 'rate') for i in ('gpu', 'cpu')})
+        self.assertEqual(set().union(*(values(of) for of in config.values() if of['vary'] == 'submitter'),
+                                     {of.get('submitter', 'gpu') for of in config.values()}), self.legal('submitter'))
+        rows, plan = self.ran('../submit-quick.ini')
+        self.assertEqual({s: len(values(of)) for s, of in config.items()}, {s: len(v) for s, v in plan.items()})
+        self.check_rows(rows, {s: {'issuer': of.get('issuer', 'gpu')} for s, of in config.items()})
+        quick = [f'{x}-quick.ini' for x in ('submit', 'handoff', 'crossing', 'translation')]
+        self.run_it('run', *quick, '--dry-run')     # names that one run can have beside each other
+        self.run_it('run', 'submitters.ini', 'pays.ini', 'figures/F8.ini', '--dry-run')
+        self.run_it('run', 'submit-quick.ini', 'submit-quick.ini', '--dry-run', code=2)      # control
+
     def test_beside_others(self):
         config = sections('F6.ini')
         for s, of in config.items():
@@ -163,7 +180,8 @@ class Paper(Case):
                       if s.startswith(place + '-') and of['vary'] == 'others' and of['values'] == '0, 1..64*2'}
             self.assertEqual(queues, self.legal('others_queue'), place)
         paced = [of for of in config.values() if of['vary'] == 'others_queue']
-        self.assertTrue(all(int(of['others_pace']) for of in paced) and len(paced) == 2)
+        self.assertTrue(all(int(of['others_pace']) for of in paced))
+        self.assertEqual({(of['issuer'], of['nic']) for of in paced}, {('gpu', 'peer'), ('gpu', 'soft'), ('cpu', 'soft')})
         rows, _ = self.ran('F6.ini', 'messages=200', 'warmup=16')
         self.check_rows(rows, config)
         for v in self.legal('others_queue'):
@@ -179,14 +197,14 @@ class Paper(Case):
         for s, of in config.items():
             self.assertIn('emulated' if s in paths else 'copied', of['title'], s)
             self.assertEqual(of['absent'], 'skip')
-        self.assertEqual({of['values'] for of in paths.values()}, {'8..1M*2'})
+        self.assertEqual({of['values'] for of in paths.values()}, {'8..512*4, 2K..128K*2, 1M'})
         self.assertEqual({of.get('submitter', 'gpu') for of in paths.values()}, {'gpu', 'host-doorbell', 'proxy'})
         self.assertEqual({of.get('proxy', 'tuned') for of in paths.values()}, {'tuned', 'baseline'})
         rows, _ = self.ran('F8.ini', 'messages=48', 'warmup=2')
         self.check_rows(rows, {s: {'issuer': 'cpu' if s.startswith('cpu') else 'gpu'} for s in config})
         for s in ('cpu', 'cpu-proxy'):
             mine = [r for r in rows[s] if r['metric'] == 'goodput']
-            self.assertEqual({int(r['value']) for r in mine}, {8 << k for k in range(18)})
+            self.assertEqual({int(r['value']) for r in mine}, {8, 32, 128, 512, 1 << 20} | {2048 << k for k in range(7)})
             self.assertEqual({(r['unit'], r['origin']) for r in mine}, {('GB/s', 'emulated')})
         r = subprocess.run([sys.executable, os.path.join(ROOT, 'scripts', 'goodput.py'), self.out, '--ceiling', 'cpu-link'],
                            capture_output=True, text=True, check=False)
