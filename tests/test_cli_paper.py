@@ -238,6 +238,43 @@ class Paper(Case):
             if r['metric'] == 'helper_batch':
                 self.assertTrue(1 <= float(r['mean']) <= int(r['value']) + 1e-6, r)
 
+    def test_state_of_a_worker(self):
+        config = sections('T10.ini')
+        for s, of in config.items():
+            self.assertEqual([of['submitter'], of['vary'], of['absent'], of['size']], ['proxy', 'proxy_batch', 'skip', '8'], s)
+            self.assertEqual(values(of), {'1', '16'}, s)
+            self.assertIn('emulated', of['title'], s)
+            # the states that the table has, where there are any
+            self.assertEqual('cpu_state' in of, of['probe'] == 'path', s)
+        for issuer in ('gpu', 'cpu'):
+            self.assertEqual({of['cpu_state'] for of in config.values() if of['probe'] == 'path' and of['issuer'] == issuer},
+                             self.legal('cpu_state') - {'as-is'})
+        rows, plan = self.ran('T10.ini', 'messages=2000', 'warmup=100', 'cpu_state_ms=20')
+        self.assertEqual({s: values(of) for s, of in config.items()}, plan)
+        self.check_rows(rows, config)
+        for s in ('cpu-cold', 'cpu-warm'):
+            for metric in ('rate', 'helper_rings', 'cpu_mhz_before'):
+                self.assertEqual({r['value'] for r in rows[s] if r['metric'] == metric}, {'1', '16'}, (s, metric))
+
+    def test_whose_queue(self):
+        config = sections('T11.ini')
+        places = {}
+        for s, of in config.items():
+            self.assertEqual([of['probe'], of['vary'], of['absent'], of['nic_workers']], ['contended', 'others_queue', 'skip', '1'], s)
+            self.assertEqual(values(of), self.legal('others_queue'), s)
+            self.assertIn('emulated', of['title'], s)
+            self.assertTrue(int(of['others_pace']), s)       # else they don't carry the same
+            places.setdefault((of['issuer'], of['nic'], of.get('nic_gpu', 'auto')), set()).add(of['others_pace'])
+        self.assertEqual(places.keys(), {('gpu', 'peer', 'gpu'), ('gpu', 'peer', '1'), ('gpu', 'soft', 'auto'), ('cpu', 'soft', 'auto')})
+        self.assertEqual({len(v) for k, v in places.items() if k[0] == 'gpu'}, {2})
+        for s, of in config.items():                    # an order that is promised to that NIC
+            self.assertEqual(of.get('ordering') == 'sys-fence-record', of['issuer'] == 'gpu' and of.get('nic_gpu') != 'gpu', s)
+        rows, plan = self.ran('T11.ini', 'messages=200', 'warmup=16')
+        self.assertEqual({s: values(of) for s, of in config.items()}, plan)
+        self.check_rows(rows, config)
+        for metric in ('latency', 'carried'):
+            self.assertEqual({r['value'] for r in rows['cpu'] if r['metric'] == metric and r['mean']}, self.legal('others_queue'))
+
     def test_starts(self):
         config = sections('launch.ini')
         self.assertEqual(set().union(*(values(of) for of in config.values() if of['vary'] == 'start')), self.legal('start'))
