@@ -152,6 +152,23 @@ class Paper(Case):
         r = subprocess.run(script, capture_output=True, text=True, check=False)     # control
         self.assertEqual([x.split(': ')[1] for x in r.stdout.splitlines()], ['proxy against cpu'])
 
+    def test_quick_form(self):
+        """The set of who submits in small: a few points of each of its probes."""
+        config = sections('../submit-quick.ini')
+        for s, of in config.items():
+            self.assertTrue('vary' in of and 2 <= len(values(of)) <= 3, s)
+        places = {(of.get('probe', 'path'), of.get('issuer', 'gpu')) for of in config.values()}
+        self.assertEqual(places, {(p, i) for p in ('path', 'rtt', 'visible', 'contended', 'rate') for i in ('gpu', 'cpu')})
+        self.assertEqual(set().union(*(values(of) for of in config.values() if of['vary'] == 'submitter'),
+                                     {of.get('submitter', 'gpu') for of in config.values()}), self.legal('submitter'))
+        rows, plan = self.ran('../submit-quick.ini')
+        self.assertEqual({s: len(values(of)) for s, of in config.items()}, {s: len(v) for s, v in plan.items()})
+        self.check_rows(rows, {s: {'issuer': of.get('issuer', 'gpu')} for s, of in config.items()})
+        quick = [f'{x}-quick.ini' for x in ('submit', 'handoff', 'crossing', 'translation')]
+        self.run_it('run', *quick, '--dry-run')     # names that one run can have beside each other
+        self.run_it('run', 'submitters.ini', 'pays.ini', 'figures/F8.ini', '--dry-run')
+        self.run_it('run', 'submit-quick.ini', 'submit-quick.ini', '--dry-run', code=2)      # control
+
     def test_beside_others(self):
         config = sections('F6.ini')
         for s, of in config.items():
@@ -163,7 +180,8 @@ class Paper(Case):
                       if s.startswith(place + '-') and of['vary'] == 'others' and of['values'] == '0, 1..64*2'}
             self.assertEqual(queues, self.legal('others_queue'), place)
         paced = [of for of in config.values() if of['vary'] == 'others_queue']
-        self.assertTrue(all(int(of['others_pace']) for of in paced) and len(paced) == 2)
+        self.assertTrue(all(int(of['others_pace']) for of in paced))
+        self.assertEqual({(of['issuer'], of['nic']) for of in paced}, {('gpu', 'peer'), ('gpu', 'soft'), ('cpu', 'soft')})
         rows, _ = self.ran('F6.ini', 'messages=200', 'warmup=16')
         self.check_rows(rows, config)
         for v in self.legal('others_queue'):
@@ -179,14 +197,14 @@ class Paper(Case):
         for s, of in config.items():
             self.assertIn('emulated' if s in paths else 'copied', of['title'], s)
             self.assertEqual(of['absent'], 'skip')
-        self.assertEqual({of['values'] for of in paths.values()}, {'8..1M*2'})
+        self.assertEqual({of['values'] for of in paths.values()}, {'8..512*4, 2K..128K*2, 1M'})
         self.assertEqual({of.get('submitter', 'gpu') for of in paths.values()}, {'gpu', 'host-doorbell', 'proxy'})
         self.assertEqual({of.get('proxy', 'tuned') for of in paths.values()}, {'tuned', 'baseline'})
         rows, _ = self.ran('F8.ini', 'messages=48', 'warmup=2')
         self.check_rows(rows, {s: {'issuer': 'cpu' if s.startswith('cpu') else 'gpu'} for s in config})
         for s in ('cpu', 'cpu-proxy'):
             mine = [r for r in rows[s] if r['metric'] == 'goodput']
-            self.assertEqual({int(r['value']) for r in mine}, {8 << k for k in range(18)})
+            self.assertEqual({int(r['value']) for r in mine}, {8, 32, 128, 512, 1 << 20} | {2048 << k for k in range(7)})
             self.assertEqual({(r['unit'], r['origin']) for r in mine}, {('GB/s', 'emulated')})
         r = subprocess.run([sys.executable, os.path.join(ROOT, 'scripts', 'goodput.py'), self.out, '--ceiling', 'cpu-link'],
                            capture_output=True, text=True, check=False)
@@ -219,6 +237,43 @@ class Paper(Case):
         for r in rows['cpu-batch']:
             if r['metric'] == 'helper_batch':
                 self.assertTrue(1 <= float(r['mean']) <= int(r['value']) + 1e-6, r)
+
+    def test_state_of_a_worker(self):
+        config = sections('T10.ini')
+        for s, of in config.items():
+            self.assertEqual([of['submitter'], of['vary'], of['absent'], of['size']], ['proxy', 'proxy_batch', 'skip', '8'], s)
+            self.assertEqual(values(of), {'1', '16'}, s)
+            self.assertIn('emulated', of['title'], s)
+            # the states that the table has, where there are any
+            self.assertEqual('cpu_state' in of, of['probe'] == 'path', s)
+        for issuer in ('gpu', 'cpu'):
+            self.assertEqual({of['cpu_state'] for of in config.values() if of['probe'] == 'path' and of['issuer'] == issuer},
+                             self.legal('cpu_state') - {'as-is'})
+        rows, plan = self.ran('T10.ini', 'messages=2000', 'warmup=100', 'cpu_state_ms=20')
+        self.assertEqual({s: values(of) for s, of in config.items()}, plan)
+        self.check_rows(rows, config)
+        for s in ('cpu-cold', 'cpu-warm'):
+            for metric in ('rate', 'helper_rings', 'cpu_mhz_before'):
+                self.assertEqual({r['value'] for r in rows[s] if r['metric'] == metric}, {'1', '16'}, (s, metric))
+
+    def test_whose_queue(self):
+        config = sections('T11.ini')
+        places = {}
+        for s, of in config.items():
+            self.assertEqual([of['probe'], of['vary'], of['absent'], of['nic_workers']], ['contended', 'others_queue', 'skip', '1'], s)
+            self.assertEqual(values(of), self.legal('others_queue'), s)
+            self.assertIn('emulated', of['title'], s)
+            self.assertTrue(int(of['others_pace']), s)       # else they don't carry the same
+            places.setdefault((of['issuer'], of['nic'], of.get('nic_gpu', 'auto')), set()).add(of['others_pace'])
+        self.assertEqual(places.keys(), {('gpu', 'peer', 'gpu'), ('gpu', 'peer', '1'), ('gpu', 'soft', 'auto'), ('cpu', 'soft', 'auto')})
+        self.assertEqual({len(v) for k, v in places.items() if k[0] == 'gpu'}, {2})
+        for s, of in config.items():                    # an order that is promised to that NIC
+            self.assertEqual(of.get('ordering') == 'sys-fence-record', of['issuer'] == 'gpu' and of.get('nic_gpu') != 'gpu', s)
+        rows, plan = self.ran('T11.ini', 'messages=200', 'warmup=16')
+        self.assertEqual({s: values(of) for s, of in config.items()}, plan)
+        self.check_rows(rows, config)
+        for metric in ('latency', 'carried'):
+            self.assertEqual({r['value'] for r in rows['cpu'] if r['metric'] == metric and r['mean']}, self.legal('others_queue'))
 
     def test_starts(self):
         config = sections('launch.ini')

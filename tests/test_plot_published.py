@@ -129,6 +129,33 @@ class Published(Case):
         run(workers='2')
         self.refuses('workers')
 
+    def test_state_of_a_worker(self):
+        RateRun.VARIABLES.update(proxy_batch='1', workers='1', cpu_state='as-is')
+        self.addCleanup(lambda: [RateRun.VARIABLES.pop(k) for k in ('proxy_batch', 'workers', 'cpu_state')])
+        for state, clocks in (('as-is', ['cold', 'warm']), ('cold', ['cold']), ('warm', ['warm'])):
+            RateRun(self.dir).experiment('w', 'proxy_batch', ('1', '16'), rows=rate_rows, metric=('rate', 'Mmsg/s'),
+                                         base={'issuer': 'gpu', 'submitter': 'proxy', 'metric': 'rate', 'cpu_state': state}).write()
+            self.assertEqual(self.beside(), ['w.sweep.published.svg'])
+            svg = self.svg('w.sweep.published')
+            self.assertEqual([i for i in self.published_ids(svg) if 'line' not in i],
+                             [f'published.total.{k}' for k in range(len(clocks))], state)
+            for k, clock in enumerate(clocks):
+                self.close(svg.markers(f'published.total.{k}'), {r['at']: float(r['number']) for r in paper()
+                                                                 if r['where'] == 'Table 10' and r['metric'] == f'rate {clock}'})
+
+    def test_whose_queue(self):
+        """Round trips beside a message's total: a series of their own, and the legend says what they are."""
+        Run.VARIABLES.update(others_queue='private')
+        self.addCleanup(lambda: Run.VARIABLES.pop('others_queue'))
+        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'gpu'}).write()
+        self.beside()
+        svg = self.svg('q.sweep.published')
+        self.close(svg.markers('published.total.0'), {'private': 13.9, 'shared': 27.3})     # us
+        self.assertNotIn(13.9, [round(v, 1) for i in svg.ids if i.startswith('points.') for v in svg.markers(i).values()])
+        self.assertIn('rtt p50 of GDAKI; Table 11', ' '.join(' '.join(svg.texts_of('legend')).split()))
+        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'cpu'}).write()
+        self.refuses('issuer')
+
     def test_single_point(self):
         Run(self.dir).experiment('u', base={'issuer': 'gpu', 'ordering': 'none'}).write()
         self.assertEqual(self.beside(), ['u.stack.published.svg'])

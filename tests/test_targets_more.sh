@@ -14,22 +14,6 @@ trap 'rm -rf "$tmp"' EXIT
 . "$(dirname "$0")/targets_rig.sh"
 bad=0
 
-# name N -> id, of the N-th point of an experiment of a config
-nth() {
-	local point='' a b rest n
-	declare -A n=()
-	cp "$src/configs/$1" "$tmp/config.ini"
-	grep -q '^absent = skip' "$tmp/config.ini" || sed -i 's/^\[global\]$/[global]\nabsent = skip/' "$tmp/config.ini"
-	while read -r a b rest; do
-		if [ "$a" = in ]; then n[$b]=$((${n[$b]-0} + 1)); id["$b-${n[$b]}"]=$point; else point=$a; fi
-	done < <("$fivestage" run "$tmp/config.ini" --dry-run)
-}
-# one PROBE SETTING...: the id of a point that stands in no config
-one() {
-	printf '[global]\nabsent = skip\n[x]\nprobe = %s\n' "$1" >"$tmp/one.ini"
-	printf '%s\n' "${@:2}" >>"$tmp/one.ini"
-	"$fivestage" run "$tmp/one.ini" --dry-run | awk '$1 != "in" { p = $1 } $1 == "in" { print p; exit }'
-}
 id=([cpu-rate-checked]=none)
 gpu=GPU-01234567
 top=$tmp/good/h200

@@ -13,7 +13,8 @@ from .look import SUMS, STAGES
 COLUMNS = 'source where platform path variable value metric stage unit number series axis at holds'.split()
 KINDS = ('stack', 'size', 'sweep')      # that show them
 # Variables that directories of earlier revisions don't have, and what these did: the defaults.
-SINCE = {'sharing': 'exclusive', 'threads': 'auto', 'blocks': 'auto', 'queues': 'auto', 'load': 'none', 'workers': '1'}
+SINCE = {'sharing': 'exclusive', 'threads': 'auto', 'blocks': 'auto', 'queues': 'auto', 'load': 'none', 'workers': '1',
+         'cpu_state': 'as-is'}
 TO = {('us', 'ns'): 1e3, ('ns', 'ns'): 1.0, ('Mmsg/s', 'Mmsg/s'): 1.0}
 Row = namedtuple('Row', ['line', *COLUMNS])
 # at: {label of a point: value in the figure's unit}
