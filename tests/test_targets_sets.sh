@@ -48,6 +48,25 @@ done
 begin x-pair/pair pair.ini
 row "$d" nvlink-rate-3 total - rate 5 85
 
+begin x-pair/crossing crossing.ini
+row "$d" store-other-gpu-2 crossing - latency 100000 1300
+row "$d" store-other-gpu-3 crossing - latency 100000 2200
+row "$d" store-other-gpu-1 crossing - latency 100000 1600
+row "$d" load-gpu-mem-2 crossing - latency 100000 850
+row "$d" ce-peer-ways-1 crossing - bandwidth 20 395
+row "$d" ce-peer-ways-2 crossing - bandwidth 20 772
+row "$d" sm-peer-ways-1 crossing - bandwidth 20 370
+row "$d" sm-peer-ways-2 crossing - bandwidth 20 730
+both_by_sms=${id[sm-peer-ways-2]}
+for i in "latency_sm 1658" "memcpy_write_ce 792" "bidirectional_memcpy_write_ce_total 1567" "memcpy_write_sm 740" \
+	"bidirectional_memcpy_write_sm_total 1463"; do
+	echo "SUM device_to_device_$i" # both pairs of two GPUs
+done >"$tmp/good/x-pair/nvbandwidth.txt"
+d=$tmp/good/x-pair/long
+run "$d" 5 $gpu
+id[long]=$(one rate nic=peer nic_gpu=1 ordering=sys-fence-record depth=1024 batch=16 threads=16 messages=100000000)
+row "$d" long total - rate 5 110
+
 # ---- who submits ----
 
 begin h200/submitters submitters.ini
@@ -118,6 +137,12 @@ wrong "a fence that isn't counted" x-pair '' "queue to the host" "rest -340" edi
 wrong "a WQE fetched again" x-pair '' "queue to the host" "a retry: 4 WQE" \
 	edit "/$queue_host.*,stale_wqe,/s/,100000,0,/,100000,4,/" targets/summary.csv
 wrong "another order on the pair" x-pair '' "16 queues through a NIC on GPU 1" "no such row" edit '/,rate,/d' pair/summary.csv
+
+wrong "both ways as one" x-pair '' "both ways, by SMs of either GPU" "-50.1 % (365, nvbandwidth 731.5)" \
+	edit "/$both_by_sms/s/,730,/,365,/" crossing/summary.csv
+wrong "a sum of one pair" x-pair '' "to the other GPU, copy engine" "-50.1 %" edit '/memcpy_write_ce /s/792/1584/' nvbandwidth.txt
+wrong "stores that say nothing of the path" x-pair '' "stage 2 by stores over NVLink" "-14.7 % (1280.0 and 1500.0 ns)" \
+	edit 's/,100000,1300,/,100000,1500,/' crossing/summary.csv
 
 good h200 submission
 wrong "a slow enqueue" h200 submission "submit, tuned proxy" "151 ns" edit '/,submit,/s/,10000,140,/,10000,151,/' submitters/summary.csv

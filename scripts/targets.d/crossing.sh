@@ -13,8 +13,8 @@ tlb_bytes=$((64 << 30))
 register_bytes=$((4 << 30))
 crossing_s=240 crossing_quick_s=60
 
-# beside WHAT NVB_TEST SCALE SETTING...: a mean of ours against a sum of nvbandwidth's.
-# SETTING... : probe, metric, and the point's settings
+# beside WHAT NVB_TEST PROBE METRIC SETTING...: a mean of ours against a sum of nvbandwidth's, which is of $nvb_pairs pairs.
+nvb_pairs=1
 beside() {
 	local what=$1 test=$2 probe=$3 metric=$4 theirs off
 	shift 4
@@ -24,6 +24,7 @@ beside() {
 		line "NOT MET" "$what" - "within $nvb_percent %" "$from" "${why:-no such line in $d/nvbandwidth.txt}"
 		return
 	fi
+	theirs=$(calc "$theirs / $nvb_pairs")
 	off=$(calc "100 * ($mean / $theirs - 1)")
 	verdict "$off <= $nvb_percent && $off >= -$nvb_percent" "$what" \
 		"$(awk "BEGIN { printf \"%+.1f %% (%.4g, nvbandwidth %.4g)\", $off, $mean, $theirs }")" "within $nvb_percent %" "$from"
@@ -87,6 +88,15 @@ crossing_targets() {
 	beside "both ways, by SMs, there" host_to_device_bidirectional_memcpy_sm bandwidth bandwidth_there src_mem=host dst_mem=gpu size=268435456 ways=both
 	beside "both ways, by SMs, back" device_to_host_bidirectional_memcpy_sm bandwidth bandwidth_back src_mem=host dst_mem=gpu size=268435456 ways=both
 	beside "within the GPU, copy engine" device_local_copy bandwidth bandwidth mover=ce size=268435456
+
+	# of the path in targets/, by the stores of crossing/: until the other side has seen it, and back
+	if there "stage 2 by stores" "within 10 %" "$d/targets"; then
+		dir=$d/targets bare_dir=$d/crossing
+		agrees "stage 2 by stores, inside the GPU" "$(id path nic=peer nic_gpu=gpu lines=8)" "$(id store nic=peer nic_gpu=gpu mem=gpu)"
+		agrees "stage 2 by stores, doorbell on the host" "$(id path nic=peer nic_gpu=gpu lines=8 db_mem=host)" "$(id store nic=peer nic_gpu=gpu mem=host)"
+		agrees "stage 2 by stores, to a CPU" "$(id path lines=8 ordering=sys-fence-record)" "$(id store)"
+		bare_dir=
+	fi
 
 	for l in h2d d2h both; do
 		under "over PCIe" $l ordering=sys-fence-record

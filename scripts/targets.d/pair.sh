@@ -4,6 +4,9 @@
 #   targets/          fivestage run configs/targets-pair.ini --repeat 5
 #   validate-nvlink/  fivestage validate nic=peer nic_gpu=1 messages=30000
 #   pair/             fivestage run configs/pair.ini
+#   crossing/         fivestage run configs/crossing.ini
+#   long/             fivestage run probe=rate nic=peer nic_gpu=1 ordering=sys-fence-record depth=1024 batch=16 threads=16 messages=100000000
+#   nvbandwidth.txt   nvbandwidth on the same machine, minutes apart
 
 declare -A nvlink_us=([gpu-fence]=3.6 [sys-fence-record]=4.5)
 
@@ -36,5 +39,24 @@ pair_targets() {
 	for o in gpu-fence sys-fence-record; do
 		deviation "between runs over NVLink, $o" "$(point path "$peer" "$o")"
 	done
+	there "crossings by themselves" "within 10 and $nvb_percent %" "$d/crossing" "$d/long" && pair_crossing "$d" "$base"
 	rate_of "16 queues through a NIC on GPU 1" $peer_rate "$d/pair" nic=peer nic_gpu=1 batch=16 blocks=16 ordering=sys-fence-record
+}
+
+# What the path's stage 2 and nvbandwidth say of the bare crossings. pair_crossing DIR BASE_ID
+pair_crossing() {
+	local d=$1 base=$2 o=sys-fence-record peer="nic=peer nic_gpu=1 lines=8"
+	bare_dir=$d/crossing
+	agrees "stage 2 by stores over NVLink" "$base" "$(id store nic=peer nic_gpu=1 mem=peer)"
+	agrees "stage 2 by stores, doorbell on the host" "$(point path "$peer db_mem=host" $o)" "$(id store nic=peer nic_gpu=1 mem=host)"
+	agrees "stage 2 by stores, doorbell at the issuer" "$(point path "$peer db_mem=gpu" $o)" "$(id store nic=peer nic_gpu=1 mem=gpu)"
+	bare_dir=
+	nvb_pairs=2
+	beside "a load of the other GPU's memory" device_to_device_latency_sm load latency mem=peer
+	beside "to the other GPU, copy engine" device_to_device_memcpy_write_ce bandwidth bandwidth mover=ce src_mem=gpu dst_mem=peer size=268435456
+	beside "both ways, copy engines" device_to_device_bidirectional_memcpy_write_ce_total bandwidth bandwidth mover=ce src_mem=gpu dst_mem=peer size=268435456 ways=both
+	beside "to the other GPU, by SMs" device_to_device_memcpy_write_sm bandwidth bandwidth src_mem=gpu dst_mem=peer size=268435456
+	beside "both ways, by SMs of either GPU" device_to_device_bidirectional_memcpy_write_sm_total bandwidth bandwidth src_mem=gpu dst_mem=peer size=268435456 ways=both
+	nvb_pairs=1
+	rate_of "10^8 messages to a NIC on GPU 1" 0 "$d/long" nic=peer nic_gpu=1 ordering=sys-fence-record batch=16 threads=16 messages=100000000
 }
