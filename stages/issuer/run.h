@@ -176,16 +176,37 @@ HD int issuer_post_one(const struct issuer *s, struct posting *h, const struct a
 	return 1;
 }
 
+/* Where a message is handed over, in registers: an issuer that reads that anew for each message waits for the GPU's L2,
+ * since what it acquired last emptied its L1 (four fifths of an enqueue on an H200). Nothing, with a literal mode that rings. */
+struct handing { uint8_t *ring; uint64_t *tail; const uint64_t *progress; };
+
+HD struct handing handing_of(const struct issuer *s, const int mode)
+{
+	struct handing to = { 0, 0, 0 };
+
+	if (!mode_hands(mode))
+		return to;
+	to.ring = s->a->hand;
+	if (mode == MODE_BASELINE) {
+		to.tail = s->a->tail;
+		to.progress = s->a->progress;
+	}
+#ifdef __CUDA_ARCH__
+	asm volatile("" : "+l"(to.ring), "+l"(to.tail), "+l"(to.progress)); /* here, and not where they are used */
+#endif
+	return to;
+}
+
 /* A slot in the proxy's ring. With MODE_BASELINE it is taken by an atomic and the proxy's progress is
  * looked up each time; *dep depends on both. */
-HD int hand_reserve(const struct issuer *s, struct posting *h, uint32_t *dep, const int mode)
+HD int hand_reserve(struct posting *h, const struct handing *to, uint32_t *dep, const int mode)
 {
 	uint64_t m, ahead;
 
 	if (mode == MODE_TUNED)
 		return queue_reserve(&h->q, &h->qs, 1);
-	m = h->held ? h->qs.pi : atom_add64(s->a->tail, 1, SCOPE_GPU);
-	ahead = m - ld64(s->a->progress);
+	m = h->held ? h->qs.pi : atom_add64(to->tail, 1, SCOPE_GPU);
+	ahead = m - ld64(to->progress);
 	*dep = (uint32_t)ahead;
 	h->held = ahead >= 1u << h->q.log_n;
 	if (UNLIKELY(h->held))
@@ -195,15 +216,16 @@ HD int hand_reserve(const struct issuer *s, struct posting *h, uint32_t *dep, co
 }
 
 /* Hands one message to a proxy; as issuer_post_one, which it stands in for. */
-HD int issuer_hand_one(const struct issuer *s, struct posting *h, const int mode, const int kind, const int instr)
+HD int issuer_hand_one(const struct issuer *s, struct posting *h, const struct handing *to, const int mode, const int kind,
+		       const int instr)
 {
 	uint64_t m = h->qs.pi, lap = hand_lap(m, h->q.log_n), w0, w1, handed;
-	uint8_t *slot = s->a->hand + ((uint32_t)m & ((1u << h->q.log_n) - 1)) * HAND_SLOT;
+	uint8_t *slot = to->ring + ((uint32_t)m & ((1u << h->q.log_n) - 1)) * HAND_SLOT;
 	struct early t = { 0, 0, 0, 0 };
 	uint32_t dep = 0;
 
 	issuer_intent(s, h, m, &t, instr);
-	if (UNLIKELY(!hand_reserve(s, h, &dep, mode)))
+	if (UNLIKELY(!hand_reserve(h, to, &dep, mode)))
 		return 0;
 	if (mode == MODE_TUNED) {
 		plant(&h->k, MARK_RESERVED, instr);
@@ -344,12 +366,13 @@ HD uint32_t issuer_stream(const struct issuer *s, struct posting *h, const int m
 			  const int ord, const int mode, const int kind)
 {
 	const uint64_t hand = flame_hand_at(mode);
+	const struct handing to = handing_of(s, mode);
 
 	do {
 		uint64_t left = h->end - post_message(h->qs.pi, kind);
 		uint32_t n = many && left < h->batch ? (uint32_t)left : h->batch;
 
-		if (UNLIKELY(!(mode_hands(mode) ? issuer_hand_one(s, h, mode, kind, MUTE) :
+		if (UNLIKELY(!(mode_hands(mode) ? issuer_hand_one(s, h, &to, mode, kind, MUTE) :
 			       many ? issuer_post_many(s, h, n, 0, most, ord, mode, kind, MUTE) :
 				      issuer_post_one(s, h, 0, hand, most, ord, mode, kind, MUTE))))
 			return IW_FULL;
@@ -375,6 +398,7 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 	const struct asking some = { cq == CQ_OTHER ? s->a->signal - 1 : 0, cq == CQ_OTHER ? s->a->warmup + s->a->messages : 0 };
 	const struct asking *ask = cq == CQ_OTHER && instr == MUTE ? &some : 0;
 	const uint64_t hand = flame_hand_at(mode);
+	const struct handing to = handing_of(s, mode);
 
 	for (;;) {
 		uint32_t batch = many ? h->batch : 1, n = batch, why;
@@ -389,7 +413,7 @@ HD uint32_t issuer_loop(const struct issuer *s, struct posting *h, const int man
 				wait_ticks(h->gap_ticks / 4 + random_below(&h->rnd, h->gap_ticks), h->k.gettime);
 				issuer_freshen(s, m);
 			}
-			if (UNLIKELY(!(mode_hands(mode) ? issuer_hand_one(s, h, mode, kind, instr) :
+			if (UNLIKELY(!(mode_hands(mode) ? issuer_hand_one(s, h, &to, mode, kind, instr) :
 				       many ? issuer_post_many(s, h, n, ask, WQE_INLINE_MAX, ord, mode, kind, instr) :
 					      issuer_post_one(s, h, ask, hand, WQE_INLINE_MAX, ord, mode, kind, instr))))
 				return IW_FULL;
