@@ -4,7 +4,6 @@
  * do than one message at a time. They are those of a rate (stages/handoff/rate_worker.h).
  */
 #include "stages/completion/rtt_parts.h"
-#include <string.h>
 
 void rtt_hand_fill(const struct rtt_mem *m, const struct rtt_conf *c, struct rtt_hand_args *h)
 {
