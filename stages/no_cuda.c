@@ -144,7 +144,7 @@ int visible_gpu_read(const struct visible_args *a, int acquire, int loaded, int 
 int cont_gpu_load(struct cont_choice c) { (void)c; return absent(); }
 int cont_gpu_run(const struct cont_args *a, struct cont_choice c, double patience_s) { (void)a; (void)c; (void)patience_s; return absent(); }
 int rtt_gpu_load(struct rtt_choice c) { (void)c; return absent(); }
-int rtt_gpu_run(const struct rtt_args *a, struct rtt_choice c, double patience_s) { (void)a; (void)c; (void)patience_s; return absent(); }
+int rtt_gpu_run(const struct rtt_hand_args *h, struct rtt_choice c, double patience_s) { (void)h; (void)c; (void)patience_s; return absent(); }
 
 int traffic_gpu_open(struct traffic_gpu **l, int kind, int device, int peer) { (void)l; (void)kind; (void)device; (void)peer; return absent(); }
 long traffic_gpu_piece(struct traffic_gpu *l, int k) { (void)l; (void)k; return absent(); }

@@ -3,7 +3,8 @@
 #
 # Round trips between GPU agents: every order with both doorbells and replies, each reply
 # right; issuer and responder on two SMs; a delay of 50 us comes back within 1 %; faults
-# end in words. Control: without a delay there is no row of one.
+# end in words. The same of agents that hand over to CPU workers, by either form of a proxy. Control: without
+# a delay there is no row of one, and without workers none of theirs.
 #
 #   tests/gpu_rtt.sh FIVESTAGE
 #
@@ -73,6 +74,31 @@ for nic in "peer nic_gpu=gpu" soft; do
 			bad "$n: 50 us came back as ${delta:-no figure} ns"
 	fi
 done
+for nic in "peer nic_gpu=gpu" soft; do
+	n=${nic%% *}
+	for proxy in tuned baseline; do
+		by="nic=$nic submitter=proxy proxy=$proxy"
+		expect "$n-$proxy" 0 ' 0 failed' $by reply=put,signal
+		expect "$n-$proxy-ring" 0 ' 0 failed' $by doorbell=ring reply=signal size=4,28,512
+		expect "$n-$proxy-sizes" 0 ' 0 failed' $by payload=pointer size=8,64,4096
+		expect "$n-$proxy-laps" 0 ' 0 failed' $by entries=4
+		expect "$n-$proxy-stuck" 124 'no reply in 2 s; the NIC has not completed its put; workers rang for' $by fault=stuck-worker
+		expect "$n-$proxy-overrun" 1 'worker 0: ring 0 was overrun: where message [0-9]+ should stand it found message' $by fault=ring-overrun
+		[ "$(mean "$n-$proxy" helper_rings)" = "$(printf '1\n1')" ] || bad "$n-$proxy: not a doorbell for each message"
+	done
+	by="nic=$nic submitter=proxy"
+	expect "$n-proxy-killed" 124 "no reply in 2 s; .*the issuer's worker had ended; workers rang for" $by fault=killed-worker
+	expect "$n-proxy-key" 1 'worker 0: ring 0: message 0: CQE with syndrome 0x13' $by fault=key
+	expect "$n-proxy-error" 1 'worker 0: ring 0: message [0-9]+: CQE with syndrome 0x14' $by fault=error-cqe
+	expect "$n-proxy-dead" 124 'no reply in 2 s; the NIC has not completed its put; workers rang for' $by fault=dead-nic
+	expect "$n-proxy-silent" 124 'no reply in 2 s; its put is completed; workers rang for' $by fault=no-reply
+	if expect "$n-proxy-delay" 0 ' 0 failed' $by respond_ns=50000; then
+		delta=$(mean "$n-proxy-delay" respond_delta)
+		awk "BEGIN { exit !(${delta:-0} >= 49500 && ${delta:-0} <= 50500) }" && echo "ok $n, proxy: 50 us came back as $delta ns" ||
+			bad "$n, proxy: 50 us came back as ${delta:-no figure} ns"
+	fi
+done
+[ -z "$(mean peer-put-ring helper_rings)" ] || bad "workers without any"
 [ -z "$(mean peer-put-ring respond_delta)" ] || bad "a delay without one"
 if [ "$(found "$tmp/peer-worker" issuer_smid)" = "$(found "$tmp/peer-worker" responder_smid)" ]; then
 	bad "issuer and responder on one SM"
@@ -80,5 +106,7 @@ fi
 expect host 0 ' 0 failed' nic=peer nic_gpu=gpu ordering=sys-fence-record queue_mem=auto,host
 expect landed 0 ' 0 failed' nic=peer nic_gpu=gpu ordering=sys-fence-record dst_mem=auto,host src_mem=host size=64
 expect stand-in 0 ' 0 failed' issuer=cpu nic=peer ordering=sys-fence-record
+expect proxy-stand-in 0 ' 0 failed' issuer=cpu nic=peer submitter=proxy proxy=tuned,baseline
+expect proxy-landed 0 ' 0 failed' nic=peer nic_gpu=gpu submitter=proxy dst_mem=auto,host src_mem=host size=64
 echo "$failed failed"
 [ $failed -eq 0 ]

@@ -120,12 +120,20 @@ class Paper(Case):
         config = sections('T3-rtt.ini')
         every = self.legal('reply')
         paths = {s: of for s, of in sections('T3.ini').items() if not s.endswith('-blueflame') and s != 'cpu-unordered'}
-        table = {s: of for s, of in config.items() if not s.endswith('-delay')}
+        proxied = {s: of for s, of in config.items() if of.get('submitter') == 'proxy'}
+        table = {s: of for s, of in config.items() if not s.endswith('-delay') and s not in proxied}
         self.assertEqual(table.keys(), paths.keys())
         for s, of in table.items():     # the places and orders of the paths' rows
             same = ('issuer', 'nic', 'nic_gpu', 'ordering', 'size', 'absent')
             self.assertEqual([of.get(k) for k in same], [paths[s].get(k) for k in same], s)
             self.assertEqual(values(of), every, s)
+        both = {(s, form) for s in ('soft', 'cpu') for form in self.legal('proxy')}  # of the same places, by either form of a proxy
+        for place, form in both:
+            of = proxied.pop(f'{place}-{form}')
+            same = ('issuer', 'nic', 'nic_gpu', 'ordering', 'size', 'absent', 'messages')
+            self.assertEqual([of.get(k) for k in same], [table[place].get(k) for k in same], (place, form))
+            self.assertEqual((of['proxy'], values(of)), (form, every))
+        self.assertEqual({s.rsplit('-', 1)[1] for s in proxied}, {'delay'})
         for s, of in config.items():
             self.assertIn('emulated', of['title'], s)
         rows, plan = self.ran('T3-rtt.ini')
@@ -133,6 +141,12 @@ class Paper(Case):
         self.check_rows(rows, config)
         for metric in ('rtt', 'responder', 'both_ways', 'wrong_words'):
             self.assertEqual({r['value'] for r in rows['cpu'] if r['metric'] == metric}, every)
+        for _, form in both:
+            mine = rows[f'cpu-{form}']
+            for metric in ('rtt', 'responder', 'both_ways', 'wrong_words', 'helper_cpu', 'helper_cores', 'helper_switches'):
+                self.assertEqual({r['value'] for r in mine if r['metric'] == metric and r['mean']}, every, (form, metric))
+            self.assertEqual({r['order_class'] for r in mine}, {'guaranteed'})
+        self.assertFalse([r for r in rows['cpu'] if r['metric'].startswith('helper_')])     # control
         self.assertEqual({r['value'] for r in rows['cpu-delay'] if r['metric'] == 'respond_delta'}, {'50000'})
 
     def test_where_each_pays(self):

@@ -16,19 +16,24 @@ enum { SEED = 0x3f1e57a6 };
 #define PASS_S 100.0
 
 /* What is known of a message whose reply didn't come. */
-static const char *lost_words(const struct rtt_out *o, char *buf, size_t len)
+static const char *lost_words(const struct rtt_conf *c, const struct rtt_got *got, char *buf, size_t len)
 {
-	snprintf(buf, len, "%s; the responder has seen %llu puts and rung for %llu replies",
-		 o[RTT_PUT].sent_done ? "its put is completed" : "the NIC has not completed its put", (unsigned long long)o[RTT_REPLY].seen,
-		 (unsigned long long)o[RTT_REPLY].sent);
+	const struct rtt_out *o = got->o;
+	char workers[192];
+
+	snprintf(buf, len, "%s%s; the responder has seen %llu puts and %s %llu replies",
+		 o[RTT_PUT].sent_done ? "its put is completed" : "the NIC has not completed its put",
+		 rtt_help_words(c, &got->help, workers, sizeof(workers)), (unsigned long long)o[RTT_REPLY].seen,
+		 c->rate.helpers ? "handed over" : "rung for", (unsigned long long)o[RTT_REPLY].sent);
 	return buf;
 }
 
-static int agent_verdict(const struct rtt_conf *c, const struct rtt_out *o, int who)
+static int agent_verdict(const struct rtt_conf *c, const struct rtt_got *got, int who)
 {
 	static const char *const sent[RTT_WAYS] = { "put", "reply" };
+	const struct rtt_out *o = got->o;
 	unsigned long long at = o[who].at;
-	char words[256];
+	char words[640];
 
 	if (o[who].status == RATE_CQE_ERROR)
 		return fs_fail(EREMOTEIO, "%s %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx%s", sent[who], at,
@@ -37,32 +42,35 @@ static int agent_verdict(const struct rtt_conf *c, const struct rtt_out *o, int 
 	if (o[who].status != RATE_TIMEOUT)
 		return fs_fail(EPROTO, "the %s ended without a status", who == RTT_PUT ? "issuer" : "responder");
 	if (o[who].wait == RTT_AT_CQE)
-		return fs_fail(ETIMEDOUT, "%s %llu: no completion in %.0f s", sent[who], at, WAIT_NS / 1e9);
+		return fs_fail(ETIMEDOUT, "%s %llu: no completion in %.0f s%s", sent[who], at, WAIT_NS / 1e9, rtt_help_words(c, &got->help, words, sizeof(words)));
 	if (who == RTT_REPLY)
 		return fs_fail(ETIMEDOUT, "message %llu: the responder saw none, and nobody said that there is none", at);
 	if (o[who].wait == RTT_AT_READY)
 		return fs_fail(ETIMEDOUT, "message %llu: the responder was not ready for it in %.0f s", at, WAIT_NS / 1e9);
-	return fs_fail(ETIMEDOUT, "message %llu: no reply in %.0f s; %s", at, WAIT_NS / 1e9, lost_words(o, words, sizeof(words)));
+	return fs_fail(ETIMEDOUT, "message %llu: no reply in %.0f s; %s", at, WAIT_NS / 1e9, lost_words(c, got, words, sizeof(words)));
 }
 
-int rtt_verdict(const struct rtt_conf *c, const struct rtt_out *o, const struct wide_status *st)
+int rtt_verdict(const struct rtt_conf *c, const struct rtt_got *got)
 {
-	int safe = strcmp(c->rate.path.order_class, "unsafe"), ok[RTT_WAYS];
+	int safe = strcmp(c->rate.path.order_class, "unsafe"), ok[RTT_WAYS], rc;
 	uint64_t stale = 0, odd = 0, wqes = 0;
+	const struct rtt_out *o = got->o;
 
+	if ((rc = rate_help_failed(&got->help, &c->rate)))
+		return rc;
 	for (int w = 0; w < RTT_WAYS; w++)
 		ok[w] = o[w].status == RATE_OK;
 	/* who has given up says nothing of why */
 	if (!ok[RTT_REPLY] && o[RTT_REPLY].status != RATE_GIVEN_UP)
-		return agent_verdict(c, o, RTT_REPLY);
+		return agent_verdict(c, got, RTT_REPLY);
 	if (!ok[RTT_PUT])
-		return agent_verdict(c, o, RTT_PUT);
+		return agent_verdict(c, got, RTT_PUT);
 	if (!ok[RTT_REPLY])
-		return agent_verdict(c, o, RTT_REPLY);
+		return agent_verdict(c, got, RTT_REPLY);
 	for (uint32_t i = 0; i < c->rate.workers; i++) {
-		stale += st[i].stale_wqe;
-		odd += st[i].odd_doorbells;
-		wqes += st[i].wqes;
+		stale += got->nic[i].stale_wqe;
+		odd += got->nic[i].odd_doorbells;
+		wqes += got->nic[i].wqes;
 	}
 	if (wqes != o[RTT_PUT].sent + o[RTT_REPLY].sent || o[RTT_PUT].sent != o[RTT_REPLY].sent)
 		return fs_fail(EPROTO, "%llu puts and %llu replies were posted, and the NIC has done %llu messages",
@@ -89,38 +97,55 @@ static int pick_cpu(const struct rtt_conf *c, const struct nic_many *many)
 
 		for (uint32_t i = 0; i < threads; i++)
 			taken |= many->cpus[i] == cpu;
+		for (uint32_t i = 0; i < c->rate.helpers; i++)
+			taken |= c->rate.helper_cpu[i] == cpu;
 		if (!taken)
 			return cpu;
 	}
 	return threads ? many->cpus[0] : c->rate.path.cpu;
 }
 
-int rtt_pass(struct rtt_mem *m, const struct rtt_conf *conf, struct rtt_out *o)
+/* NIC, workers, agents, and back. -EBUSY: somebody would not end. */
+static int run_all(const struct rtt_mem *m, const struct rtt_conf *c, const struct nic_many *many, const struct rtt_hand_args *h,
+		   struct rtt_got *got)
 {
-	struct wide_status st[WIDE_WORKERS_MAX];
-	struct rtt_conf c = *conf;
-	struct nic_many many;
+	int gpu = c->choice.issuer >= 0, ends[2], rc;
+	struct rate_help *help;
 	struct nic_run *nic;
-	struct rtt_args a;
-	int gpu = c.choice.issuer >= 0, rc, rc2;
 
-	memset(st, 0, sizeof(st));
-	rtt_args_fill(m, &c, &a);
-	a.seed = SEED;
+	/* a kernel is there before a NIC is resident */
+	if ((gpu && (rc = rtt_gpu_load(c->choice))) || (rc = c->rate.path.nic->start_many(many, &nic)))
+		return rc;
+	rc = rtt_help_start(m, c, &h->r, &help);
+	rc = rc ? rc : gpu ? rtt_gpu_run(h, c->choice, PASS_S) : rtt_cpu_run(c, h, PASS_S);
+	/* whoever takes messages ends behind whoever brings them */
+	ends[0] = rate_help_stop(help, &got->help);
+	ends[1] = c->rate.path.nic->stop_many(nic, got->nic);
+	for (int i = 0; i < 2; i++)
+		rc = rc != -EBUSY && (ends[i] == -EBUSY || !rc) ? ends[i] : rc;
+	return rc;
+}
+
+int rtt_pass(struct rtt_mem *m, const struct rtt_conf *conf, struct rtt_got *got)
+{
+	struct rtt_conf c = *conf;
+	struct rtt_hand_args h;
+	struct nic_many many;
+	int rc;
+
+	memset(&h, 0, sizeof(h));
+	rtt_args_fill(m, &c, &h.r);
+	h.r.seed = SEED;
 	for (int w = 0; w < RTT_WAYS; w++)
-		a.way[w].wait_ns = WAIT_NS;
+		h.r.way[w].wait_ns = WAIT_NS;
+	rtt_hand_fill(m, &c, &h);
 	rate_nic_fill(&c.rate, &many);
 	rtt_wide_fill(m, &c, &many.wide);
 	c.responder_cpu = pick_cpu(&c, &many);
-	if ((gpu && (rc = rtt_gpu_load(c.choice))) || (rc = c.rate.path.nic->start_many(&many, &nic)))
+	if ((rc = run_all(m, &c, &many, &h, got)) || (rc = place_read(&m->out, 0, got->o, sizeof(got->o))) || (rc = rtt_verdict(&c, got)))
 		return rc;
-	rc = gpu ? rtt_gpu_run(&a, c.choice, PASS_S) : rtt_cpu_run(&c, &a, PASS_S);
-	rc2 = c.rate.path.nic->stop_many(nic, st);
-	if (rc == -EBUSY || rc2)
-		return rc2 == -EBUSY || !rc ? rc2 : rc;
-	if (rc || (rc = place_read(&m->out, 0, o, RTT_WAYS * sizeof(*o))))
-		return rc;
-	return rtt_verdict(&c, o, st);
+	rtt_help_take(&c, &got->help);
+	return 0;
 }
 
 static void found(const struct rtt_conf *c, const struct rtt_out *o, struct rows *out)
@@ -140,26 +165,30 @@ static void found(const struct rtt_conf *c, const struct rtt_out *o, struct rows
 	}
 	rows_found(out, "poll_ticks", "%llu", (unsigned long long)o[RTT_PUT].poll_ticks);
 	rows_found(out, "nic_workers", "%u", c->rate.workers);
+	for (uint32_t i = 0; i < c->rate.helpers; i++) {
+		snprintf(key, sizeof(key), "worker_%u_cpu", i);
+		rows_found(out, key, "%d", c->rate.helper_cpu[i]);
+	}
 	rows_found(out, "order_class", "%s", c->rate.path.order_class);
 }
 
 static int rtt_probe(const struct point *pt, struct rows *out)
 {
-	struct rtt_out o[RTT_WAYS];
+	struct rtt_got got;
 	struct rtt_conf c;
 	struct rtt_mem m;
 	char why[256];
 	int rc;
 
 	memset(&m, 0, sizeof(m));
-	memset(o, 0, sizeof(o));
+	memset(&got, 0, sizeof(got));
 	if ((rc = rtt_resolve(pt, suite_machine(), &c, why, sizeof(why))))
 		return fs_fail(-rc, "%s", why);
 	rtt_clock(&c, suite_cpu_clock()->kind == CPU_CLOCK_GETTIME);
 	if ((rc = pin_self(c.rate.path.cpu)) || (c.rate.path.pinned && (rc = cuda_use(c.rate.path.issuer_gpu, c.rate.path.nic_gpu))))
 		return rc;
-	if (!(rc = rtt_mem_init(&m, &c)) && !(rc = rtt_pass(&m, &c, o)) && !(rc = rtt_rows(&m, &c, o, out)))
-		found(&c, o, out);
+	if (!(rc = rtt_mem_init(&m, &c)) && !(rc = rtt_pass(&m, &c, &got)) && !(rc = rtt_rows(&m, &c, &got, out)))
+		found(&c, got.o, out);
 	if (rc != -EBUSY) /* else an agent or a worker would not stop and still uses it */
 		rtt_mem_term(&m);
 	return rc;
@@ -185,6 +214,7 @@ static double rtt_guess(const struct point *pt)
 	double warmup = fs_is(pt, "warmup", "auto") ? RTT_WARMUP : (double)fs_num(pt, "warmup");
 	double each_ns = fs_is(pt, "issuer", "cpu") ? 10000 : 25000;
 
+	each_ns += fs_is(pt, "submitter", "proxy") ? 10000 : 0;
 	return 0.05 + (messages + warmup) * (each_ns + (double)fs_num(pt, "respond_ns") / 2) * 1e-9;
 }
 

@@ -10,14 +10,17 @@ enum { DELAY_NS = 100, DELAY_S = 60 };
 
 static int legal_words(const struct point *pt, struct rtt_conf *c, char *why, size_t len)
 {
-	int fault = fs_word(pt, "fault");
+	int fault = fs_word(pt, "fault"), proxy = fs_is(pt, "submitter", "proxy");
 	int64_t size = fs_num(pt, "size"), ns = fs_num(pt, "respond_ns");
 	double wait_s;
 
 	c->reply = fs_word(pt, "reply");
 	c->silent = fault == FAULT_NO_REPLY;
-	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE && !c->silent)
-		return fs_refuse(EINVAL, why, len, "this fault of a round trip isn't injected; legal: none, key, dead-nic, error-cqe, no-reply");
+	if (!fs_is(pt, "submitter", "gpu") && !proxy)
+		return fs_refuse(EINVAL, why, len, "submitter=host-doorbell and cpu in a round trip aren't built; legal: submitter=gpu, proxy");
+	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE && !c->silent &&
+	    fault != FAULT_STUCK_WORKER && fault != FAULT_KILLED_WORKER && fault != FAULT_RING_OVERRUN)
+		return fs_refuse(EINVAL, why, len, "this fault of a round trip isn't injected; legal: none, key, dead-nic, error-cqe, no-reply, and with submitter=proxy stuck-worker, killed-worker, ring-overrun");
 	if (size < 4 || size > 4096 || size & 3)
 		return fs_refuse(EINVAL, why, len, "size=%lld: a payload is seen by its last word, which has the message's number from its fourth byte on, and lies on one page; legal: multiples of 4 from 4 to 4096",
 				 (long long)size);
@@ -57,6 +60,7 @@ static void resolve_ways(struct rtt_conf *c)
 
 	*put = c->rate;
 	put->queues = put->agents = 1;
+	put->helpers = c->rate.helpers ? 1 : 0;
 	put->messages = c->messages;
 	put->warmup = c->warmup;
 	put->fault = c->silent ? FAULT_NONE : c->rate.fault;
@@ -72,9 +76,9 @@ static void resolve_ways(struct rtt_conf *c)
 
 int rtt_resolve(const struct point *pt, const struct machine *m, struct rtt_conf *c, char *why, size_t len)
 {
-	static const char *const same[][2] = {
+	const char *const same[][2] = {
 		{ "sharing", "exclusive" }, { "threads", "2" }, { "blocks", "1" }, { "queues", "auto" }, { "depth", "1" }, { "batch", "1" },
-		{ "marks", "outer" },
+		{ "marks", "outer" }, { "workers", fs_is(pt, "submitter", "proxy") ? "2" : "1" }, /* one on either side */
 	};
 	struct path_conf *path = &c->rate.path;
 	struct point p = *pt;
@@ -96,8 +100,9 @@ int rtt_resolve(const struct point *pt, const struct machine *m, struct rtt_conf
 	if (path->size > 8 && !strcmp(path->order_class, "guaranteed"))
 		path->order_class = "relied-on";
 	c->choice.ord = path->choice.ord;
-	c->choice.mode = path->choice.mode;
+	c->choice.mode = path_issuer_mode(path);
 	c->choice.kind = path->choice.kind;
+	c->choice.instr = c->rate.fault == FAULT_RING_OVERRUN ? HAND_FAULTY : HAND_BARE;
 	c->choice.issuer = path->issuer_gpu;
 	c->choice.responder = path->issuer_gpu >= 0 && path->nic->on_gpu ? path->nic_gpu : path->issuer_gpu;
 	c->choice.beside = path->nic->on_gpu && path->nic_gpu == c->choice.responder ? c->rate.workers : 0;
@@ -113,6 +118,6 @@ void rtt_clock(struct rtt_conf *c, int gettime)
 }
 
 const char *const rtt_reads[] = {
-	"nic", "issuer", "gpu", "nic_gpu", "reply", "respond_ns", "nic_workers", "ordering", "doorbell", "entries", "size", "payload",
-	"queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "page", "fault", "messages", "warmup", "cpu", "nic_cpu", NULL
+	"nic", "issuer", "submitter", "proxy", "gpu", "nic_gpu", "reply", "respond_ns", "nic_workers", "ordering", "doorbell", "entries", "size", "payload",
+	"queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "page", "fault", "messages", "warmup", "cpu", "nic_cpu", "helper_cpu", NULL
 };

@@ -148,6 +148,17 @@ static int count_row(const struct rtt_conf *c, const char *metric, uint64_t n, s
 	return 0;
 }
 
+/* Who shares CPUs. */
+static void crowd_words(const struct rtt_conf *c, char *why, size_t len)
+{
+	const char *agents = c->choice.issuer < 0 ? "issuer, responder" : "", *workers = "";
+
+	if (c->rate.helpers)
+		workers = *agents ? ", both workers" : "both workers";
+	snprintf(why, len, "%s%s and %u threads of the NIC share %d CPUs: these are the scheduler's times", agents, workers,
+		 c->rate.path.nic->on_gpu ? 0 : c->rate.workers, pin_cpus());
+}
+
 static void flags(const struct rtt_conf *c, const struct rtt_out *o, struct rows *out)
 {
 	uint64_t wrong = o[RTT_PUT].wrong_words + o[RTT_REPLY].wrong_words;
@@ -160,22 +171,22 @@ static void flags(const struct rtt_conf *c, const struct rtt_out *o, struct rows
 			 path_order_words(&c->rate.path, words, sizeof(words)));
 	} else if (c->rate.crowded) {
 		code = "crowded";
-		snprintf(why, sizeof(why), "issuer, responder and %u threads of the NIC share %d CPUs: these are the scheduler's times",
-			 c->rate.path.nic->on_gpu ? 0 : c->rate.workers, pin_cpus());
+		crowd_words(c, why, sizeof(why));
 	} else if (c->choice.issuer >= 0 && c->choice.issuer == c->choice.responder && o[RTT_PUT].smid == o[RTT_REPLY].smid) {
 		code = "one-sm";
 		snprintf(why, sizeof(why), "issuer and responder were both on SM %llu: they took turns", (unsigned long long)o[RTT_PUT].smid);
 	}
 	for (size_t i = 0; i < out->n; i++) {
-		if (code && !strcmp(out->row[i].unit, "ns"))
+		if (code && strcmp(out->row[i].metric, "wrong_words"))
 			row_flag(&out->row[i], code, why);
 		if (o[RTT_PUT].unsettled && !strcmp(out->row[i].unit, "ns"))
 			unsettled_flag(&out->row[i]);
 	}
 }
 
-int rtt_rows(const struct rtt_mem *m, const struct rtt_conf *c, const struct rtt_out *o, struct rows *out)
+int rtt_rows(const struct rtt_mem *m, const struct rtt_conf *c, struct rtt_got *got, struct rows *out)
 {
+	const struct rtt_out *o = got->o;
 	uint64_t first = o[RTT_PUT].first;
 	struct series s;
 	int rc;
@@ -184,7 +195,8 @@ int rtt_rows(const struct rtt_mem *m, const struct rtt_conf *c, const struct rtt
 	    (rc = span_row(c, &s, s.rtt, first, "total", "rtt", 1, out)) || (rc = span_row(c, &s, s.submit, first, "submit", "latency", 0, out)) ||
 	    (rc = span_row(c, &s, s.span, first, "-", "responder", 0, out)) || (rc = span_row(c, &s, s.ways, first, "-", "both_ways", 1, out)) ||
 	    ((c->respond_ns || c->untold_ns) && (rc = delta_row(c, &s, first, out))) ||
-	    (rc = count_row(c, "wrong_words", o[RTT_PUT].wrong_words + o[RTT_REPLY].wrong_words, out)))
+	    (rc = count_row(c, "wrong_words", o[RTT_PUT].wrong_words + o[RTT_REPLY].wrong_words, out)) ||
+	    (rc = rtt_help_rows(c, &got->help, out)))
 		goto out;
 	flags(c, o, out);
 out:

@@ -2,12 +2,13 @@
 /*
  * What the agents of a round trip are given and report, and what each of them does with a
  * message (HD): its own queue as an agent of a rate has it, the other's payloads in its
- * memory. The loops are rtt.h.
+ * memory. Where workers post, it hands its messages over as an issuer of a rate does, by a ring of
+ * its own, and knows by the ring's credit what is done. The loops are rtt.h.
  */
 #ifndef FS_RTT_SIDE_H
 #define FS_RTT_SIDE_H
 
-#include "stages/handoff/rate.h"
+#include "stages/handoff/rate_hand.h"
 
 #define FS_REPLIES(X) \
 	X(PUT, "put", "as many bytes back as came") \
@@ -48,6 +49,12 @@ struct rtt_args {
 	struct rtt_out *out;            /* [RTT_WAYS]: of the issuer, of the responder */
 };
 
+/* The same and, where workers post, how each agent hands over; `r` first, which is all that others are given. */
+struct rtt_hand_args {
+	struct rtt_args r;
+	struct hand_args way[RTT_WAYS]; /* its `r` is r.way's; depth 1 */
+};
+
 struct rtt_out {
 	uint64_t status;                /* enum rate_status */
 	uint64_t at, wait;              /* message, and what of it was waited for */
@@ -68,6 +75,7 @@ struct rtt_side {
 	uint64_t word, mask;            /* its number, and which of its bytes a payload has */
 	uint64_t from;                  /* the sender's number in a payload's */
 	uint64_t seen, wrong_words, wrong_message, wait;
+	struct hander hand;             /* where a worker posts */
 };
 
 HD uint64_t *rtt_word(const struct rtt_args *a, int which) { return (uint64_t *)(a->words + which); }
@@ -136,8 +144,9 @@ HD void rtt_fill(const struct rate_args *q, const struct rtt_side *s, uint64_t m
 	fence_sc_gpu();
 }
 
-/* Compares every word of what has come, and takes the CQE of what was sent. */
-HD int rtt_settle(const struct rate_args *q, struct rtt_side *s, uint64_t m)
+/* Compares every word of what has come, and takes the CQE of what was sent, or its credit: `hand`, a literal 0
+ * where the agent posts itself. */
+HD int rtt_settle(const struct rate_args *q, const struct hand_args *hand, struct rtt_side *s, uint64_t m)
 {
 	struct coop alone = { 0, 1 };
 	uint64_t bad = job_check((const uint8_t *)s->in->remote + rtt_offset(s->in, m), s->in->len, rate_number((uint32_t)s->from, m), alone);
@@ -148,7 +157,10 @@ HD int rtt_settle(const struct rate_args *q, struct rtt_side *s, uint64_t m)
 		s->wrong_words += bad;
 	}
 	s->wait = RTT_AT_CQE;
-	rate_done(q, &s->g, m, 0);
+	if (!hand)
+		rate_done(q, &s->g, m, 0);
+	else if (UNLIKELY(!hand_wait(hand, &s->g, &s->hand, m + 1, 1)))
+		s->g.at = m;
 	if (UNLIKELY(s->g.status != RATE_OK))
 		return 0;
 	polled();
@@ -183,13 +195,51 @@ HD void rtt_send(const struct rate_args *q, struct rtt_side *s, const int ord, c
 	rate_ring(&s->g, m + 1, ord, mode);
 }
 
+/* There is room here too, which a tuned ring remembers and a baseline one looks up all the same. What comes of
+ * that look stands in s's status. */
+HD void rtt_hand(const struct hand_args *hand, struct rtt_side *s, const int mode, const int instr)
+{
+	const int form = mode == MODE_TUNED ? PROXY_TUNED : PROXY_BASELINE;
+	uint64_t m = hand_slot(hand, &s->g, &s->hand, form), lap = hand_lap(m, hand->r.log_n), number = m;
+	const uint32_t mask = (1u << hand->r.log_n) - 1;
+
+	if (UNLIKELY(s->g.status != RATE_OK))
+		return;
+	if (instr == HAND_FAULTY && m == hand->fault_at)
+		number += mask + 1ull;
+	hand_into(&s->hand, m, mask, hand_first(hand, m, lap), lap, number, form);
+	s->g.pi = m + 1;
+}
+
+/* By `mode`: rings, or hands over. */
+HD void rtt_post(const struct rate_args *q, const struct hand_args *hand, struct rtt_side *s, const int ord, const int mode,
+		 const int kind, const int instr)
+{
+	if (mode_hands(mode))
+		rtt_hand(hand, s, mode, instr);
+	else
+		rtt_send(q, s, ord, mode, kind);
+}
+
+/* Of an agent that hands over: its worker has given up, which has a reason of its own. */
+HD int rtt_left(struct rtt_side *s)
+{
+	if (ld64_poll(s->hand.word) != HAND_OVER)
+		return 0;
+	s->g.status = RATE_GIVEN_UP;
+	return 1;
+}
+
 /* A reply that has been waited for in vain for a while: 1 when that has to end, with the reason in s. */
-HD int rtt_late(const struct rtt_args *a, struct rtt_side *s, uint64_t m, struct patience *late)
+HD int rtt_late(const struct rtt_args *a, struct rtt_side *s, uint64_t m, struct patience *late, const int mode)
 {
 	const uint8_t *at = s->g.q.cq + (uint64_t)((uint32_t)m & ((1u << s->g.q.log_ncqe) - 1)) * CQE_SIZE + 56;
-	uint64_t w7 = ld64_poll(at);
+	uint64_t w7;
 
 	s->g.at = m;
+	if (mode_hands(mode))
+		return rtt_left(s) || rate_late(&a->way[RTT_PUT], &s->g, late);
+	w7 = ld64_poll(at);
 	if (cqe_reached(w7, m) && cqe_opcode(w7) != CQE_REQ) {
 		rate_blame(&s->g, m, m);
 		return 1;
@@ -198,7 +248,7 @@ HD int rtt_late(const struct rtt_args *a, struct rtt_side *s, uint64_t m, struct
 }
 
 /* Until the reply to message m is there. */
-HD int rtt_await_reply(const struct rtt_args *a, struct rtt_side *s, uint64_t m)
+HD int rtt_await_reply(const struct rtt_args *a, struct rtt_side *s, uint64_t m, const int mode)
 {
 	const uint8_t *at = rtt_last(s, m);
 	const uint64_t want = rtt_want(s, m), mask = s->mask;
@@ -207,7 +257,7 @@ HD int rtt_await_reply(const struct rtt_args *a, struct rtt_side *s, uint64_t m)
 	uint32_t polls = 0;
 
 	while (rtt_poll(at, want, mask, &polls, crowded) != want)
-		if (rtt_late(a, s, m, &late)) {
+		if (rtt_late(a, s, m, &late, mode)) {
 			s->wait = RTT_AT_PAYLOAD;
 			return 0;
 		}

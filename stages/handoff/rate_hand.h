@@ -91,6 +91,17 @@ HD uint64_t hand_slot(const struct hand_args *h, struct rate_agent *g, struct ha
 	return m;
 }
 
+/* The first word of message m's descriptor, and both into its slot of the ring. */
+HD uint64_t hand_first(const struct hand_args *h, uint64_t m, uint64_t lap)
+{
+	return hand_word0(lap, h->kind, h->r.len, ((uint32_t)m & h->r.slot_mask) << h->r.stride_shift);
+}
+
+HD void hand_into(const struct hander *s, uint64_t m, uint32_t mask, uint64_t w0, uint64_t lap, uint64_t number, const int form)
+{
+	hand_post(s->ring + ((uint32_t)m & mask) * HAND_SLOT, w0, hand_word1(lap, number), form == PROXY_TUNED ? MODE_TUNED : MODE_BASELINE);
+}
+
 /* Hands `left` messages over, not 0. */
 HD void hand_loop(const struct hand_args *h, struct rate_agent *g, struct hander *s, uint64_t left, const int form, const int instr)
 {
@@ -105,10 +116,10 @@ HD void hand_loop(const struct hand_args *h, struct rate_agent *g, struct hander
 		if (UNLIKELY(g->status != RATE_OK))
 			return;
 		rate_mark(g, RS_RESERVED, h->r.gettime, spans);
-		w0 = hand_word0(lap, h->kind, h->r.len, ((uint32_t)m & h->r.slot_mask) << h->r.stride_shift);
+		w0 = hand_first(h, m, lap);
 		if (instr == HAND_FAULTY && m == h->fault_at && g->q.qpn == h->r.qpn)
 			number += mask + 1ull;
-		hand_post(s->ring + ((uint32_t)m & mask) * HAND_SLOT, w0, hand_word1(lap, number), form == PROXY_TUNED ? MODE_TUNED : MODE_BASELINE);
+		hand_into(s, m, mask, w0, lap, number, form);
 		rate_mark(g, RS_RUNG, h->r.gettime, spans);
 		g->pi = g->last = m + 1;
 		g->turns++;

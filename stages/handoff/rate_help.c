@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workers of a rate: a pass beside the agents, how they ended, and rows of what they used. */
+/* The workers of a rate, and of a round trip: a pass beside the agents, how they ended, and rows of what they used. */
 #include "harness/err.h"
 #include "stages/handoff/rate_parts.h"
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define HELP_S 20.0             /* for a worker to start, or to stop */
 
-struct rate_help { struct worker *worker[WORKERS_MAX]; };
+struct rate_help { struct worker *worker[WORKERS_MAX]; uint32_t n; };
 
 /* Stops those that run. */
 static int stop_all(struct rate_help *h, struct worker_status *st)
@@ -24,28 +24,33 @@ static int stop_all(struct rate_help *h, struct worker_status *st)
 	return rc;
 }
 
-int rate_help_start(const struct rate_mem *m, const struct rate_conf *c, struct rate_help **out)
+int rate_help_add(struct rate_help **out, const struct worker_args *a, int cpu)
 {
 	struct worker_status st[WORKERS_MAX];
-	struct worker_args a;
-	struct rate_help *h;
-	int rc = 0, rc2;
+	struct rate_help *h = *out ? *out : calloc(1, sizeof(*h));
+	int rc, rc2;
 
-	*out = NULL;
-	if (!c->helpers)
-		return 0;
-	if (!(h = calloc(1, sizeof(*h))))
+	if (!h)
 		return fs_fail(ENOMEM, "no memory for workers");
-	for (uint32_t i = 0; !rc && i < c->helpers; i++) {
-		rate_worker_fill(m, c, i, &a);
-		rc = worker_start(&a, c->helper_cpu[i], HELP_S, &h->worker[i]);
-	}
-	if (!rc) {
-		*out = h;
+	*out = h;
+	if (!(rc = worker_start(a, cpu, HELP_S, &h->worker[h->n++])))
 		return 0;
-	}
+	*out = NULL;
 	rc2 = stop_all(h, st);
 	return rc2 ? rc2 : rc;
+}
+
+int rate_help_start(const struct rate_mem *m, const struct rate_conf *c, struct rate_help **out)
+{
+	struct worker_args a;
+	int rc = 0;
+
+	*out = NULL;
+	for (uint32_t i = 0; !rc && i < c->helpers; i++) {
+		rate_worker_fill(m, c, i, &a);
+		rc = rate_help_add(out, &a, c->helper_cpu[i]);
+	}
+	return rc;
 }
 
 int rate_help_stop(struct rate_help *h, struct rate_helped *got)
@@ -54,10 +59,8 @@ int rate_help_stop(struct rate_help *h, struct rate_helped *got)
 	return h ? stop_all(h, got->st) : 0;
 }
 
-int rate_help_verdict(const struct rate_helped *got, const struct rate_conf *c)
+int rate_help_failed(const struct rate_helped *got, const struct rate_conf *c)
 {
-	uint64_t taken = 0, done = 0, all = c->warmup + c->messages;
-
 	for (uint32_t i = 0; i < c->helpers; i++) {
 		const struct worker_status *w = &got->st[i];
 
@@ -70,8 +73,20 @@ int rate_help_verdict(const struct rate_helped *got, const struct rate_conf *c)
 		if (w->end == WORKER_STRAY)
 			return fs_fail(EPROTO, "worker %u: ring %u: where the completion of message %llu should stand it found that of message %llu", i,
 				       w->ring, (unsigned long long)w->at, (unsigned long long)w->found);
-		taken += w->taken;
-		done += w->done;
+	}
+	return 0;
+}
+
+int rate_help_verdict(const struct rate_helped *got, const struct rate_conf *c)
+{
+	uint64_t taken = 0, done = 0, all = c->warmup + c->messages;
+	int rc = rate_help_failed(got, c);
+
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < c->helpers; i++) {
+		taken += got->st[i].taken;
+		done += got->st[i].done;
 	}
 	/* an agent that waits in vain says so itself, with rate_help_words() */
 	if (c->helpers && taken == all && done != all)

@@ -94,11 +94,15 @@ struct rate_helped {
 };
 
 struct rate_help;
+/* One more worker; *h is NULL before the first. If it can't be, none runs any more, and *h is NULL again. */
+int rate_help_add(struct rate_help **h, const struct worker_args *a, int cpu);
 /* Starts the workers of a pass. */
 int rate_help_start(const struct rate_mem *m, const struct rate_conf *c, struct rate_help **h);
 /* Stops them, each bounded. -EBUSY: one would not end. */
 int rate_help_stop(struct rate_help *h, struct rate_helped *got);
-/* How they ended: 0, or a worker's own failure in words. */
+/* A worker's own failure in words, or 0. */
+int rate_help_failed(const struct rate_helped *got, const struct rate_conf *c);
+/* The same, or messages that nobody completed. */
 int rate_help_verdict(const struct rate_helped *got, const struct rate_conf *c);
 /* How far a ring's worker is, as a clause that ends in "; ": for a wait that ran out. "" without workers. */
 const char *rate_help_words(const struct rate_helped *got, const struct rate_conf *c, uint32_t ring, char *buf, size_t len);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker: a CPU thread that posts for the issuers of a rate. It serves its rings in turn; each
- * ring has a queue of its own at the NIC. A ring's turn: the completions that are there, at most
- * WORKER_REAPS, and their credit by one store; then descriptors that are there, up to `batch`,
- * whose WQEs it builds, and one doorbell for them. All that it touches is host memory.
+ * A worker: a CPU thread that posts for the issuers of a rate, or for an agent of a round trip. It
+ * serves its rings in turn; each ring has a queue of its own at the NIC. A ring's turn: the completions
+ * that are there, at most WORKER_REAPS, and their credit by one store; then descriptors that are there,
+ * up to `batch`, whose WQEs it builds, and one doorbell for them. All that it touches is host memory.
  */
 #ifndef FS_RATE_WORKER_H
 #define FS_RATE_WORKER_H
