@@ -203,8 +203,8 @@ static int rtt_check(const struct point *pt, const struct machine *m, char *why,
 
 static double rtt_patience(const struct point *pt)
 {
-	(void)pt;
-	return 2 * PASS_S + 60;
+	/* two workers, each to start and to stop */
+	return 2 * PASS_S + 60 + (fs_is(pt, "submitter", "proxy") ? 80 : 0);
 }
 
 /* Round trips with what stands between them, on CPUs that are free; those of GPUs were never timed. */
