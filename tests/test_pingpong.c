@@ -91,7 +91,8 @@ static void rows_are_the_same_ones(void **unused)
 		if (probe->run(&pt, &rs))
 			fail_msg("%s: %s", points[i], fs_reason());
 		assert_int_equal(row_of(&rs, "total", "-", "latency")->s.n, 600);
-		assert_true(row_of(&rs, "crossing", "-", "latency")->s.mean > 0);
+		/* the total less the responder's mean, which is of the warm-up too: on a busy CPU it may be anything */
+		assert_int_equal(row_of(&rs, "crossing", "-", "latency")->s.n, 600);
 		assert_non_null(row_of(&rs, "-", "-", "responder"));
 		rows_free(&rs);
 	}

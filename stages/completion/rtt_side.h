@@ -42,7 +42,7 @@ struct rtt_args {
 	uint64_t messages, warmup, seed;
 	uint64_t silent_from;           /* from this message on nobody replies; ~0: never */
 	uint32_t settle, gap_ticks, reply;
-	int32_t delay_ns[2];            /* before every second block's replies; the second is the one that no row is told of */
+	int32_t delay_ns[2];            /* before the replies of half of the blocks; the second is the one that no row is told of */
 	uint64_t *samples, *submits;    /* [messages] each: ticks from intent to the reply acquired, and to rung */
 	uint64_t *spans;                /* [messages]: the responder's, from seen to rung; message m's at m % messages */
 	uint8_t *words;
