@@ -44,7 +44,7 @@ for nic in soft "peer nic_gpu=gpu"; do
 		expect "$n-$boundary-batch" 0 ' 0 failed' $at depth=16 batch=16
 		expect "$n-$boundary-odd" 0 ' 0 failed' nic=$nic boundary=$boundary depth=5 batch=5 marks=outer messages=1,2,129,601
 		expect "$n-$boundary-rate" 0 ' 0 failed' $at depth=8 batch=8 metric=rate
-		expect "$n-$boundary-launch" 1 'launch [0-9]+ failed' $at fault=failed-launch
+		expect "$n-$boundary-launch" 1 'launch [0-9]+: ' $at fault=failed-launch
 	done
 	expect "$n-stuck" 124 'the helper rang for [0-9]+' nic=$nic messages=2000 fault=stuck-worker
 	expect "$n-killed" 124 'thread had ended' nic=$nic messages=2000 fault=killed-worker

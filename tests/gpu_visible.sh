@@ -49,10 +49,10 @@ point() {
 
 # promised NAME SETTING...: guaranteed, and none seen
 promised() {
-	point "$@" messages=50000 || { bad "$1: exit $?"; return; }
+	point "$@" messages=20000 || { bad "$1: exit $?"; return; }
 	[ "$class" = guaranteed ] || { bad "$1: its class is $class"; return; }
 	[ "$count" = 0 ] || { bad "$1: $count violations"; return; }
-	echo "ok $1: none seen in 50000, flag to payload $ns ns"
+	echo "ok $1: none seen in 20000, flag to payload $ns ns"
 }
 
 # control NAME SETTING...: counted, with an order that would be promised otherwise
@@ -65,8 +65,8 @@ control() {
 
 # shown NAME SETTING...: whatever comes; what is relied on fails with a violation, and says so
 shown() {
-	if point "$@" messages=50000; then
-		echo "-- $1: $class, ${count:-no} violations in 50000"
+	if point "$@" messages=20000; then
+		echo "-- $1: $class, ${count:-no} violations in 20000"
 	elif grep -q 'older words behind their flag' "$tmp/log"; then
 		echo "-- $1: $(grep -m1 -o '[0-9]* of [0-9]* messages had older words.*' "$tmp/log")"
 	else
