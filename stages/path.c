@@ -475,7 +475,7 @@ static void found(struct path_run *r)
 	if (c->cache || c->mr_count > 1)
 		rows_found(r->out, "translations", "%llu of a side", (unsigned long long)path_translations(c));
 	rows_found(r->out, "block", "%u", r->mem.block);
-	if (c->nic->completes && (c->issuer_gpu >= 0) == (c->nic_gpu >= 0))
+	if (c->nic->completes && c->marks == MARKS_ALL && !route_helped(c->route) && (c->issuer_gpu >= 0) == (c->nic_gpu >= 0))
 		rows_found(r->out, "hops", "%s", c->issuer_gpu != c->nic_gpu ? "their sum: two GPUs have two timers" :
 			   c->issuer_gpu >= 0 ? "by the GPU's timer: means; one message's is up to a step of it off" : "by the clock of CPUs");
 	rows_found(r->out, "issuer", "%s", place_name(c->issuer_gpu, name, sizeof(name)));

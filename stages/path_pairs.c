@@ -27,6 +27,6 @@ double pairs_at(const struct clock_pair *p, uint64_t n, uint64_t block, uint64_t
 {
 	double rate = pairs_rate(p, n, block), at = from_one(p + block, ticks, rate, since);
 
-	/* each reading is up to a step late: of two the mean is nearer */
+	/* each reading is up to a step early: with a whole pass's rate the mean of two is nearer */
 	return block + 1 < n ? (at + from_one(p + block + 1, ticks, rate, since)) / 2 : at;
 }

@@ -381,11 +381,11 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	struct issue_hook hook = { source_ready, m->source };
 	struct nic_run *run = NULL;
 	struct helper *helper = NULL;
-	uint64_t block = p->record ? m->block : BARE_BLOCK;
+	uint64_t block = p->record ? m->block : BARE_BLOCK, unit = p->plants ? 2 * block : block;
 	int rc, rc2;
 
-	/* to where the issuer ends its warm-up: messages count from there */
-	p->warmup = (p->warmup + block - 1) / block * block;
+	/* to where the issuer ends its warm-up: messages count from there; of plants from an even block on, whose pauses are the next one's */
+	p->warmup = (p->warmup + unit - 1) / unit * unit;
 	choice.instr = p->instr;
 	choice.mode = path_issuer_mode(c);
 	choice.cq = c->collapsed || sparse ? CQ_OTHER : CQ_RING;

@@ -131,6 +131,9 @@ static double hop_of(const struct spans *s, const struct path_conf *c, const str
 
 	if (p->instr == BARE || p->rotate || !c->nic->completes || from != to)
 		return NAN;
+	/* the NIC's first reading is from its start, before the warm-up, when clocks may still have been on their way */
+	if (from && !block && !p->out.first)
+		return NAN;
 	if (!from)
 		return ticks_between(s->route, p, i, t->from, t->to, shown) * own;
 	if (c->issuer_gpu != c->nic_gpu || !p->nic_marks || isnan(ticks_between(s->route, p, i, t->from, t->to, shown)))

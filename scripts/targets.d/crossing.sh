@@ -94,7 +94,7 @@ crossing_targets() {
 		dir=$d/targets bare_dir=$d/crossing
 		agrees "stage 2 by stores, inside the GPU" "$(id path nic=peer nic_gpu=gpu lines=8)" "$(id store nic=peer nic_gpu=gpu mem=gpu)"
 		agrees "stage 2 by stores, doorbell on the host" "$(id path nic=peer nic_gpu=gpu lines=8 db_mem=host)" "$(id store nic=peer nic_gpu=gpu mem=host)"
-		agrees "stage 2 by stores, to a CPU" "$(id path lines=8 ordering=sys-fence-record)" "$(id store)"
+		agrees "stage 2 by stores, to a CPU" "$(id path nic_gpu=gpu messages=200000 ordering=sys-fence-record)" "$(id store)"
 		bare_dir=
 	fi
 

@@ -22,8 +22,8 @@ pair_targets() {
 	o=sys-fence-record
 	base=$(point path "$peer" $o)
 	pp=$(point pingpong "$peer" -)
-	moved "doorbell to the host" "$base" "$(point path "$peer db_mem=host" $o)" "$pp" "$(point pingpong "$peer db_mem=host" -)" - -
-	moved "doorbell to the issuer" "$base" "$(point path "$peer db_mem=gpu" $o)" "$pp" "$(point pingpong "$peer db_mem=gpu" -)" - -
+	moved "doorbell to the host" "$base" "$(point path "$peer db_mem=host" $o)" "$pp" "$(point pingpong "$peer db_mem=host" -)" handoff built-rung
+	moved "doorbell to the issuer" "$base" "$(point path "$peer db_mem=gpu" $o)" "$pp" "$(point pingpong "$peer db_mem=gpu" -)" handoff built-rung
 	moved "queue to the host" "$base" "$(point path "$peer queue_mem=host" $o)" "$pp" "$pp" handoff built-rung handoff started-fetched
 	moved "queue to the peer" "$base" "$(point path "$peer queue_mem=peer" $o)" "$pp" "$pp" handoff built-rung handoff started-fetched
 	moved "CQ to the host" "$base" "$(point path "$peer cq_mem=host" $o)" "$pp" "$(point pingpong "$peer cq_mem=host" -)" completion written-completed

@@ -147,6 +147,8 @@ static int both_queue(const struct flow *f, const struct bw_args *a)
 	void *args[] = { &k }, *gate[] = { (void *)&f->g[0]->ready };
 	int rc = gpu_error(cudaMemcpy(f->ends, none, sizeof(none), cudaMemcpyDefault), "times of either way");
 
+	/* from pageable memory a copy may be back before it has arrived */
+	rc = rc ? rc : gpu_error(cudaStreamSynchronize(0), "times of either way");
 	if (rc || (rc = gpu_launch(f->g[0], (const void *)gate_kernel, 1, gate, 0, f->stream[0], "a gate")) ||
 	    (rc = gpu_error(cudaEventRecord(f->begin[0], f->stream[0]), "an event")) ||
 	    (rc = gpu_error(cudaLaunchKernel((const void *)both_kernel, dim3(a->blocks), dim3(a->threads), args, 0, f->stream[0]),

@@ -75,8 +75,10 @@ HD uint32_t pp_answer_flag(const struct pingpong *p, struct responder *r, const 
 	if (UNLIKELY(v == r->seq))
 		return 0;
 	if (ahead) { /* its own is the look at what came; payload and order are of the way */
-		r->wrong += pp_behind(p, p->ahead_there, v);
-		r->span += (ticks(p->gettime) - t);
+		uint32_t bad = pp_behind(p, p->ahead_there, v);
+
+		r->wrong += bad;
+		r->span += ticks_after(p->gettime, bad) - t;
 		pp_ahead(p, p->ahead_back, v);
 		st64_release_sys(pp_back(p, v - 1), cqe_word7(WQE_WRITE, 0, v - 1, CQE_REQ, pp_lap(p, v - 1)));
 	} else {

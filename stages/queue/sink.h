@@ -127,7 +127,8 @@ HD void sink_message(struct sink *k, const struct sink_conf *c, uint64_t message
 	k->at = sink_at(k, message);
 	if (instr == FLEX) {
 		k->mask = c->rotate ? c->pair[(uint32_t)message % c->rotate] : c->all;
-		k->plants = block_planted(message, c->block) ? k->armed : 0;
+		if (!((uint32_t)message & (c->block - 1)))
+			k->plants = block_planted(message, c->block) ? k->armed : 0;
 	}
 }
 

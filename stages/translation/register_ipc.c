@@ -36,7 +36,7 @@ static int handle_of(const json_t *reply, unsigned char handle[IPC_HANDLE])
 {
 	const char *hex = json_string_value(json_object_get(reply, "handle")), *why = json_string_value(json_object_get(reply, "reason"));
 
-	if (!hex)
+	if (!hex || strlen(hex) != 2 * IPC_HANDLE)
 		return fs_fail(EIO, "the process that was to lend memory: %s", why && *why ? why : "it sent no handle");
 	for (int i = 0; i < IPC_HANDLE; i++) {
 		unsigned v;
@@ -63,7 +63,7 @@ static int ipc_open(struct reg *r)
 		rc = child_recv(&owner.child, LEND_S, &reply);
 	if (!rc)
 		rc = handle_of(reply, owner.handle);
-	else
+	else if (rc == -ETIMEDOUT || rc == -EPIPE)
 		fs_fail(-rc, "the process that was to lend memory %s", rc == -ETIMEDOUT ? "didn't in 60 s" : "has ended");
 	json_decref(reply);
 	return rc;
