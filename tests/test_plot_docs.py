@@ -28,12 +28,12 @@ def words(svg):
 
 class Docs(Case):
     def again(self, name):
-        """MACHINE-EXPERIMENT.KIND.svg is of results/MACHINE/default."""
+        """MACHINE-EXPERIMENT.KIND.svg is of results/MACHINE/default; of a pair, of results/MACHINE-pair/pair."""
         machines = sorted(os.listdir(os.path.join(ROOT, 'results')), reverse=True)
         machine = next(m for m in machines if name.startswith(m + '-'))
         experiment, kind, _ = name[len(machine) + 1:].rsplit('.', 2)
         self.plot('--experiment', experiment, '--kind', kind, '--format', 'svg',
-                  where=os.path.join(ROOT, 'results', machine, 'default'))
+                  where=os.path.join(ROOT, 'results', machine, 'pair' if machine.endswith('-pair') else 'default'))
         return self.svg(f'{experiment}.{kind}')
 
     def same(self, a, b, how=''):

@@ -37,8 +37,7 @@ static const void *const movers[DIRS] = {
 static_assert(DIR_READ == 0 && DIR_WRITE == 1 && DIR_COPY == 2, "in the order of the words");
 
 /*
- * Both ways by the threads of one GPU: its warps in turn take either. Two kernels side by side moved a tenth less
- * between a GPU and the host. `ends` has the first moment at which a warp of a way begins, and the last at which one has ended.
+ * Both ways by the threads of one GPU: its warps in turn take either, as nvbandwidth's do. `ends` has the first moment at which a warp of a way begins, and the last at which one has ended.
  */
 struct both_args { struct bw_way way[2]; uint64_t n, loops; unsigned long long *ends; };
 
