@@ -41,7 +41,7 @@ ORIGIN = {o.name: o for o in ORIGINS}
 FLAGGED = '#d00000'
 
 # Units of variables that have one (stages/vars.c).
-VARIABLE_UNIT = {'size': 'B', 'fresh': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'stride': 'B', 'plant': 'ns', 'untold': 'ns', 'respond_ns': 'ns',
+VARIABLE_UNIT = {'size': 'B', 'fresh': 'B', 'ahead': 'B', 'set': 'B', 'bytes': 'B', 'segment': 'B', 'stride': 'B', 'plant': 'ns', 'untold': 'ns', 'respond_ns': 'ns',
                  'others_pace': 'ns', 'cpu_state_ms': 'ms'}
 
 # Marks that are read on another clock than the issuer's.
