@@ -213,8 +213,8 @@ int store_gpu_post(const struct store_args *a, int fence, int device, double pat
 int store_gpu_ask(const struct store_args *a, int device, double patience_s) { (void)a; (void)device; (void)patience_s; return absent(); }
 int store_gpu_answer(const struct store_args *a, int device, double patience_s) { (void)a; (void)device; (void)patience_s; return absent(); }
 int store_gpu_stop(int device, double patience_s) { (void)device; (void)patience_s; return absent(); }
-int bandwidth_gpu_run(struct bw_args *a, int engine, int device, int back, double patience_s)
+int bandwidth_gpu_run(struct bw_args *a, int engine, double patience_s)
 {
-	(void)a; (void)engine; (void)device; (void)back; (void)patience_s;
+	(void)a; (void)engine; (void)patience_s;
 	return absent();
 }

@@ -138,7 +138,7 @@ const struct var fs_vars[] = {
 	{ .name = "dir", .unit = "", .words = DIR_WORDS, NO_NUMBERS, .def = "copy",
 	  .help = "loads alone from src_mem, stores alone to dst_mem, or a copy from one to the other" },
 	{ .name = "ways", .unit = "", .words = WAYS_WORDS, NO_NUMBERS, .def = "one",
-	  .help = "a copy alone, or another one back at the same time" },
+	  .help = "a copy alone, or another one back at the same time; or from one GPU to each of its peers at once, or from each of them to it" },
 	{ .name = "sm", .unit = "", .words = "auto|any", NUMBERS(0, 1023), .def = "auto",
 	  .help = "the SM that issues; auto: SM 0; any: where the GPU's scheduler puts it" },
 	{ .name = "nic_sm", .unit = "", .words = "auto|near|far|any", NUMBERS(0, 1023), .def = "auto",

@@ -12,8 +12,8 @@ enum place_word { PW_AUTO, PW_HOST, PW_GPU, PW_PEER };
 enum mover_word { MOVER_SM, MOVER_CE, MOVER_CPU, MOVERS };
 #define DIR_WORDS "read|write|copy"
 enum dir_word { DIR_READ, DIR_WRITE, DIR_COPY, DIRS };
-#define WAYS_WORDS "one|both"
-enum ways_word { WAYS_ONE, WAYS_BOTH };
+#define WAYS_WORDS "one|both|to-all|from-all"
+enum ways_word { WAYS_ONE, WAYS_BOTH, WAYS_TO_ALL, WAYS_FROM_ALL, WAYS_WORDS_N };
 #define MR_ORDER_WORDS "turn|random"
 enum mr_order_word { MR_TURN, MR_RANDOM };
 #define REGISTRATION_WORDS "persistent|on-demand|staged"

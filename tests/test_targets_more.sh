@@ -89,7 +89,8 @@ cat >"$top/nvbandwidth.txt" <<-END
 	SUM host_device_latency_sm 1190.00
 	SUM host_to_device_memcpy_ce 55.4
 	SUM device_to_host_memcpy_ce 55.3
-	SUM host_to_device_bidirectional_memcpy_ce 49.5
+	SUM host_to_device_bidirectional_memcpy_ce 42
+	SUM host_to_device_bidirectional_memcpy_ce 60
 	SUM device_to_host_bidirectional_memcpy_ce 51.0
 	SUM host_to_device_memcpy_sm 51.4
 	SUM device_to_host_memcpy_sm 52.6

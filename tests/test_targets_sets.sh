@@ -57,11 +57,18 @@ row "$d" ce-peer-ways-1 crossing - bandwidth 20 395
 row "$d" ce-peer-ways-2 crossing - bandwidth 20 772
 row "$d" sm-peer-ways-1 crossing - bandwidth 20 370
 row "$d" sm-peer-ways-2 crossing - bandwidth 20 730
+row "$d" ce-peers-ways-1 crossing - bandwidth 20 394
+row "$d" ce-peers-ways-2 crossing - bandwidth 20 394
+row "$d" sm-peers-ways-1 crossing - bandwidth 20 371
+row "$d" sm-peers-ways-2 crossing - bandwidth 20 371
 both_by_sms=${id[sm-peer-ways-2]}
 for i in "latency_sm 1658" "memcpy_write_ce 792" "bidirectional_memcpy_write_ce_total 1567" "memcpy_write_sm 740" \
 	"bidirectional_memcpy_write_sm_total 1463"; do
 	echo "SUM device_to_device_$i" # both pairs of two GPUs
 done >"$tmp/good/x-pair/nvbandwidth.txt"
+for i in "one_to_all_write_ce 790" "all_to_one_write_ce 790" "one_to_all_write_sm 740" "all_to_one_write_sm 740"; do
+	echo "SUM $i"
+done >>"$tmp/good/x-pair/nvbandwidth.txt"
 d=$tmp/good/x-pair/long
 run "$d" 5 $gpu
 id[long]=$(one rate nic=peer nic_gpu=1 ordering=sys-fence-record depth=1024 batch=16 threads=16 messages=100000000)

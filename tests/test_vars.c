@@ -41,7 +41,7 @@ static const char *const faults[FAULTS] = {
 };
 static const char *const movers[] = { [MOVER_SM] = "sm", [MOVER_CE] = "ce", [MOVER_CPU] = "cpu" };
 static const char *const dirs[] = { [DIR_READ] = "read", [DIR_WRITE] = "write", [DIR_COPY] = "copy" };
-static const char *const ways[] = { [WAYS_ONE] = "one", [WAYS_BOTH] = "both" };
+static const char *const ways[] = { [WAYS_ONE] = "one", [WAYS_BOTH] = "both", [WAYS_TO_ALL] = "to-all", [WAYS_FROM_ALL] = "from-all" };
 static const char *const scopes[] = { [SCOPED_GPU] = "gpu", [SCOPED_SYS] = "sys" };
 static const char *const fences[AFTERS] = {
 	[AFTER_NONE] = "none", [AFTER_RELEASE_GPU] = "release-gpu", [AFTER_RELEASE_SYS] = "release-sys",
@@ -88,7 +88,7 @@ static const struct words all_words[] = {
 	{ "notify", 0, NOTIFIES, notifies }, { "proxy", 0, PROXY_FORMS, forms }, { "boundary", 0, 1 + BOUNDARIES, boundaries },
 	{ "cpu_state", 0, 3, states },
 	{ "cq", 0, 2, cqs }, { "metric", 0, 2, metrics }, { "marks", 0, 3, marks }, { "check", 0, 4, checks },
-	{ "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, 2, ways },
+	{ "mover", 0, MOVERS, movers }, { "dir", 0, DIRS, dirs }, { "ways", 0, WAYS_WORDS_N, ways },
 	{ "atomic_scope", 0, SCOPE_WORDS_N, scopes }, { "store_fence", 0, AFTERS, fences },
 	{ "acquire", 0, ACQUIRES, acquires }, { "early", 0, 3, earlies },
 	{ "payload_load", 0, PAYLOAD_LOADS, payload_loads },

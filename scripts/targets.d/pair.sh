@@ -57,6 +57,10 @@ pair_crossing() {
 	beside "both ways, copy engines" device_to_device_bidirectional_memcpy_write_ce_total bandwidth bandwidth mover=ce src_mem=gpu dst_mem=peer size=268435456 ways=both
 	beside "to the other GPU, by SMs" device_to_device_memcpy_write_sm bandwidth bandwidth src_mem=gpu dst_mem=peer size=268435456
 	beside "both ways, by SMs of either GPU" device_to_device_bidirectional_memcpy_write_sm_total bandwidth bandwidth src_mem=gpu dst_mem=peer size=268435456 ways=both
+	beside "to all peers at once, copy engines" one_to_all_write_ce bandwidth bandwidth mover=ce size=268435456 ways=to-all
+	beside "from all peers at once, copy engines" all_to_one_write_ce bandwidth bandwidth mover=ce size=268435456 ways=from-all
+	beside "to all peers at once, by SMs" one_to_all_write_sm bandwidth bandwidth size=268435456 ways=to-all
+	beside "from all peers at once, by SMs" all_to_one_write_sm bandwidth bandwidth size=268435456 ways=from-all
 	nvb_pairs=1
 	rate_of "10^8 messages to a NIC on GPU 1" 0 "$d/long" nic=peer nic_gpu=1 ordering=sys-fence-record batch=16 threads=16 messages=100000000
 }

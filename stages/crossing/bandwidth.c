@@ -26,9 +26,14 @@ enum { ENGINE_LOOPS_MAX = 256 };     /* copies that may be queued behind a gate:
 #define PATIENCE_S 100.0
 #define SLOW_GB_S 1.0                /* to say how long a point may take */
 
+_Static_assert(BW_WAYS_MAX >= FS_GPUS_MAX - 1, "every peer has a way");
+
 struct bw_conf {
 	struct where at;
-	int mover, dir, ways, src, dst;  /* places */
+	int mover, dir, ways;            /* words */
+	int nways;
+	int src[BW_WAYS_MAX], dst[BW_WAYS_MAX]; /* places */
+	int by[BW_WAYS_MAX];             /* the GPU that moves each; -1: CPUs */
 	uint64_t size, loops, loops_max, samples, warmup;
 	double sample_ns;                /* that a sample should take, at least */
 	unsigned threads, blocks;
@@ -47,12 +52,30 @@ static int bw_legal(const struct point *pt, const struct bw_conf *c, char *why, 
 			      c->dir == DIR_READ ? "read" : "write", c->dir == DIR_READ ? "written" : "read", unused);
 	if (c->mover == MOVER_CE && c->dir != DIR_COPY)
 		return fs_refuse(EINVAL, why, len, "dir=%s with mover=ce: a copy engine copies; legal: dir=copy", c->dir == DIR_READ ? "read" : "write");
-	if (c->ways == WAYS_BOTH && (c->dir != DIR_COPY || c->mover == MOVER_CPU))
-		return fs_refuse(EINVAL, why, len, "ways=both with dir=%s and mover=%s: legal with dir=copy and mover=sm or ce",
-			      c->dir == DIR_READ ? "read" : c->dir == DIR_WRITE ? "write" : "copy", c->mover == MOVER_CPU ? "cpu" : c->mover == MOVER_CE ? "ce" : "sm");
+	if (c->ways != WAYS_ONE && (c->dir != DIR_COPY || c->mover == MOVER_CPU))
+		return fs_refuse(EINVAL, why, len, "ways=%s with dir=%s and mover=%s: legal with dir=copy and mover=sm or ce",
+			      c->ways == WAYS_BOTH ? "both" : c->ways == WAYS_TO_ALL ? "to-all" : "from-all", c->dir == DIR_READ ? "read" : c->dir == DIR_WRITE ? "write" : "copy", c->mover == MOVER_CPU ? "cpu" : c->mover == MOVER_CE ? "ce" : "sm");
 	if (c->mover == MOVER_CE && (!fs_is(pt, "threads", "auto") || !fs_is(pt, "blocks", "auto")))
 		return fs_refuse(EINVAL, why, len, "threads or blocks with mover=ce: an engine has none; legal with mover=sm or cpu");
 	return 0;
+}
+
+/* From the GPU to each of its peers, or from each of them to it; whom the bytes leave moves them. */
+static int bw_all(const struct point *pt, const struct machine *m, struct bw_conf *c, char *why, size_t len)
+{
+	const char *word = c->ways == WAYS_TO_ALL ? "to-all" : "from-all";
+	int own = c->at.issuer_gpu;
+
+	if (!fs_is(pt, "src_mem", "auto") || !fs_is(pt, "dst_mem", "auto") || !fs_is(pt, "nic_gpu", "auto"))
+		return fs_refuse(EINVAL, why, len, "ways=%s is between gpu=%d and all its peers; legal: src_mem=auto, dst_mem=auto, nic_gpu=auto", word, own);
+	for (int g = 0; g < m->ngpus; g++)
+		if (g != own && m->gpu[own].peers >> g & 1 && m->gpu[g].peers >> own & 1) {
+			c->src[c->nways] = c->ways == WAYS_TO_ALL ? own : g;
+			c->dst[c->nways] = c->ways == WAYS_TO_ALL ? g : own;
+			c->by[c->nways] = c->src[c->nways];
+			c->nways++;
+		}
+	return c->nways ? 0 : fs_refuse(ENODEV, why, len, "ways=%s: GPU %d has no peer that reaches it and that it reaches; legal here: ways=one, both", word, own);
 }
 
 static int bw_places(const struct point *pt, const struct machine *m, struct bw_conf *c, char *why, size_t len)
@@ -64,19 +87,55 @@ static int bw_places(const struct point *pt, const struct machine *m, struct bw_
 			return rc;
 		own = c->at.issuer_gpu;
 	}
-	c->src = c->dst = own;
-	if ((rc = where_place(pt, m, "src_mem", own, &c->at, &c->src, why, len)) ||
-	    (rc = where_place(pt, m, "dst_mem", own, &c->at, &c->dst, why, len)))
+	if (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL)
+		return bw_all(pt, m, c, why, len);
+	c->nways = 1 + (c->ways == WAYS_BOTH);
+	if ((rc = where_place(pt, m, "src_mem", own, &c->at, &c->src[0], why, len)) ||
+	    (rc = where_place(pt, m, "dst_mem", own, &c->at, &c->dst[0], why, len)))
 		return rc;
-	if (c->ways == WAYS_BOTH && c->src == c->dst)
+	if (c->ways == WAYS_BOTH && c->src[0] == c->dst[0])
 		return fs_refuse(EINVAL, why, len, "ways=both within one memory: there is one way; legal: ways=one, or src_mem and dst_mem apart");
+	c->by[0] = c->by[1] = c->at.issuer_gpu;
+	c->src[1] = c->dst[0];
+	c->dst[1] = c->src[0];
+	/* between two GPUs each moves what leaves it, by its threads; both copy engines are the mover's */
+	if (c->mover == MOVER_SM && c->src[0] == c->at.issuer_gpu && c->dst[0] >= 0)
+		c->by[1] = c->dst[0];
 	return 0;
+}
+
+/* What the ways need of a place's memory, both sides'. */
+static uint64_t bw_needs(const struct bw_conf *c, int place)
+{
+	uint64_t n = 0;
+
+	for (int w = 0; w < c->nways; w++)
+		n += (uint64_t)(c->dir != DIR_WRITE && c->src[w] == place) + (uint64_t)(c->dir != DIR_READ && c->dst[w] == place);
+	return n * c->size;
+}
+
+static int bw_fits(const struct machine *m, const struct bw_conf *c, char *why, size_t len)
+{
+	int rc = bw_needs(c, PLACE_HOST) ? where_fits(m, PLACE_HOST, bw_needs(c, PLACE_HOST), "size", why, len) : 0;
+
+	for (int g = 0; g < m->ngpus && !rc; g++)
+		if (bw_needs(c, g))
+			rc = where_fits(m, g, bw_needs(c, g), "size", why, len);
+	return rc;
+}
+
+/* A block for each SM; to all peers they share the one GPU's. */
+static int bw_auto_blocks(const struct machine *m, const struct bw_conf *c)
+{
+	int sms = m->gpu[c->at.issuer_gpu].sms;
+
+	return c->ways != WAYS_TO_ALL ? sms : sms > c->nways ? sms / c->nways : 1;
 }
 
 static int bw_resolve(const struct point *pt, const struct machine *m, struct bw_conf *c, char *why, size_t len)
 {
 	double sample_s;
-	int host, rc;
+	int rc;
 
 	memset(c, 0, sizeof(*c));
 	c->at.issuer_gpu = c->at.far_gpu = -1;
@@ -91,7 +150,7 @@ static int bw_resolve(const struct point *pt, const struct machine *m, struct bw
 	c->samples = (uint64_t)number_or(pt, "messages", AUTO_SAMPLES);
 	c->warmup = (uint64_t)number_or(pt, "warmup", AUTO_WARMUP);
 	c->threads = (unsigned)number_or(pt, "threads", c->mover == MOVER_SM ? AUTO_THREADS : 1);
-	c->blocks = (unsigned)number_or(pt, "blocks", c->mover == MOVER_SM ? m->gpu[c->at.issuer_gpu].sms :
+	c->blocks = (unsigned)number_or(pt, "blocks", c->mover == MOVER_SM ? bw_auto_blocks(m, c) :
 					c->mover == MOVER_CPU && fs_is(pt, "threads", "auto") ? team_max() : 1);
 	if (c->mover == MOVER_CPU) {
 		c->blocks *= c->threads;
@@ -99,15 +158,12 @@ static int bw_resolve(const struct point *pt, const struct machine *m, struct bw
 	}
 	if (c->mover == MOVER_CPU && (int)c->blocks > team_max())
 		return fs_refuse(ENODEV, why, len, "%u threads: this process has %d CPUs, one for each", c->blocks, team_max());
-	sample_s = (double)c->size / SLOW_GB_S / 1e9 + c->sample_ns * 2 / 1e9;
+	sample_s = (double)c->size * (c->ways == WAYS_BOTH ? 1 : c->nways) / SLOW_GB_S / 1e9 + c->sample_ns * 2 / 1e9;
 	if ((double)(c->samples + c->warmup) * sample_s > PATIENCE_S)
 		return fs_refuse(EINVAL, why, len, "messages=%llu samples of %llu MiB would take minutes; legal: at most %.0f",
 			      (unsigned long long)c->samples, (unsigned long long)c->size >> 20, PATIENCE_S / sample_s);
-	host = (c->dir != DIR_WRITE && c->src == PLACE_HOST) || (c->dir != DIR_READ && c->dst == PLACE_HOST);
-	if ((rc = where_host(pt, m, host, &c->at, why, len)))
-		return rc;
-	rc = c->dir == DIR_WRITE ? 0 : where_fits(m, c->src, c->size * (1 + (c->dir == DIR_COPY && c->src == c->dst)) * (1 + (unsigned)c->ways), "size", why, len);
-	return rc || c->dir == DIR_READ ? rc : where_fits(m, c->dst, c->size * (1 + (unsigned)c->ways), "size", why, len);
+	rc = where_host(pt, m, bw_needs(c, PLACE_HOST) != 0, &c->at, why, len);
+	return rc ? rc : bw_fits(m, c, why, len);
 }
 
 static int bw_check(const struct point *pt, const struct machine *m, char *why, size_t len)
@@ -148,26 +204,27 @@ static int bw_pattern(const struct buf *b, uint64_t bytes, int compare)
 	return rc;
 }
 
-struct bw_mem { struct buf src[2], dst[2]; };
+struct bw_mem { struct buf src[BW_WAYS_MAX], dst[BW_WAYS_MAX]; };
 
 static void bw_term(struct bw_mem *m)
 {
-	for (int w = 0; w < 2; w++) {
+	for (int w = 0; w < BW_WAYS_MAX; w++) {
 		place_free(&m->src[w]);
 		place_free(&m->dst[w]);
 	}
 }
 
-/* The second way goes back, through memory of its own. */
+/* Each way has memory of its own. */
 static int bw_init(struct bw_mem *m, const struct bw_conf *c, struct bw_args *a)
 {
 	int rc = 0;
 
-	for (int w = 0; w <= c->ways && !rc; w++) {
-		if (c->dir != DIR_WRITE && !(rc = where_alloc(&m->src[w], &c->at, w ? c->dst : c->src, c->size)))
+	for (int w = 0; w < c->nways && !rc; w++) {
+		if (c->dir != DIR_WRITE && !(rc = where_alloc(&m->src[w], &c->at, c->src[w], c->size)))
 			rc = bw_pattern(&m->src[w], c->size, 0);
 		if (c->dir != DIR_READ && !rc)
-			rc = where_alloc(&m->dst[w], &c->at, w ? c->src : c->dst, c->size);
+			rc = where_alloc(&m->dst[w], &c->at, c->dst[w], c->size);
+		a->by[w] = c->by[w];
 		a->way[w].src = (const struct vec16 *)m->src[w].p;
 		a->way[w].dst = (struct vec16 *)m->dst[w].p;
 	}
@@ -180,15 +237,9 @@ static int bw_arrived(const struct bw_mem *m, const struct bw_conf *c, const str
 
 	if (c->dir == DIR_READ && a->sum != bw_sum(2 * a->n) * a->loops * (a->samples + a->warmup))
 		return fs_fail(EBADMSG, "the sum of what was read is wrong");
-	for (int w = 0; w <= c->ways && !rc && c->dir != DIR_READ; w++)
+	for (int w = 0; w < c->nways && !rc && c->dir != DIR_READ; w++)
 		rc = bw_pattern(&m->dst[w], c->size, 1);
 	return rc;
-}
-
-/* Whose threads move the second way: between two GPUs those of the GPU that it starts from, as the first one's do. */
-static int bw_back(const struct bw_conf *c)
-{
-	return c->mover == MOVER_SM && c->ways == WAYS_BOTH && c->src == c->at.issuer_gpu && c->dst >= 0 ? c->dst : c->at.issuer_gpu;
 }
 
 /* ---- rows ---- */
@@ -197,9 +248,9 @@ static const char *bw_link(const struct bw_conf *c)
 {
 	int own = c->mover == MOVER_CPU ? PLACE_HOST : c->at.issuer_gpu;
 
-	if (c->dir == DIR_COPY && c->src != c->dst)
-		return link_name(c->src, c->dst);
-	return link_name(own, c->dir == DIR_WRITE ? c->dst : c->src);
+	if (c->dir == DIR_COPY && c->src[0] != c->dst[0])
+		return link_name(c->src[0], c->dst[0]);
+	return link_name(own, c->dir == DIR_WRITE ? c->dst[0] : c->src[0]);
 }
 
 /* One way, from `from` (or the mover) to `to`; NAN with words where it isn't known. */
@@ -207,7 +258,7 @@ static double bw_ceiling(const struct bw_conf *c, int back, char *why, size_t le
 {
 	static json_t *nvml;
 	const char *link = bw_link(c);
-	int own = c->at.issuer_gpu, from = back ? c->dst : c->src;
+	int own = c->at.issuer_gpu, from = back ? c->dst[0] : c->src[0];
 	int to_gpu = c->dir == DIR_READ || (c->dir == DIR_COPY && from == PLACE_HOST);
 	struct ceiling_facts f;
 	double x = NAN;
@@ -251,8 +302,14 @@ static int bw_rows(const struct bw_conf *c, const struct bw_args *a, struct rows
 	double ceiling, back = 0;
 	char why[160], why_back[160];
 	struct row *r;
-	int rc = bw_row(out, c, "bandwidth", a->both_ns, 1 + (unsigned)c->ways);
+	int rc = bw_row(out, c, "bandwidth", a->both_ns, (unsigned)c->nways);
 
+	if (!rc && (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL)) {
+		for (int w = 1; w < c->nways; w++) /* the slowest of each sample, into the first one's */
+			for (uint64_t i = 0; i < c->samples; i++)
+				a->way_ns[0][i] = fmax(a->way_ns[0][i], a->way_ns[w][i]);
+		rc = bw_row(out, c, "bandwidth_slowest", a->way_ns[0], 1);
+	}
 	if (!rc && c->ways == WAYS_BOTH && !(rc = bw_row(out, c, "bandwidth_there", a->way_ns[0], 1)))
 		rc = bw_row(out, c, "bandwidth_back", a->way_ns[1], 1);
 	if (rc)
@@ -273,7 +330,9 @@ static int bw_rows(const struct bw_conf *c, const struct bw_args *a, struct rows
 	rows_found(out, "moved", "%llu x %llu B a sample", (unsigned long long)c->loops, (unsigned long long)c->size);
 	rows_found(out, "threads", "%u x %u", c->blocks, c->threads);
 	if (c->ways == WAYS_BOTH)
-		rows_found(out, "back_by", "GPU %d", bw_back(c));
+		rows_found(out, "back_by", "GPU %d", c->by[1]);
+	if (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL)
+		rows_found(out, "peers", "%d", c->nways);
 	return 0;
 }
 
@@ -282,7 +341,7 @@ static int bw_rows(const struct bw_conf *c, const struct bw_args *a, struct rows
 static int bw_move(const struct bw_conf *c, struct bw_args *a)
 {
 	return c->mover == MOVER_CPU ? bandwidth_cpu_run(a, c->at.cpu, PATIENCE_S) :
-				       bandwidth_gpu_run(a, c->mover == MOVER_CE, c->at.issuer_gpu, bw_back(c), PATIENCE_S);
+				       bandwidth_gpu_run(a, c->mover == MOVER_CE, PATIENCE_S);
 }
 
 /* How many times over a sample goes, by one that goes once. */
@@ -302,6 +361,16 @@ static int bw_measure(struct bw_conf *c, struct bw_args *a)
 	return bw_move(c, a);
 }
 
+/* All peers that take part. */
+static int bw_use(const struct bw_conf *c)
+{
+	int rc = 0;
+
+	for (int w = 0; w < c->nways && !rc && (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL); w++)
+		rc = cuda_use(c->at.issuer_gpu, c->src[w] == c->at.issuer_gpu ? c->dst[w] : c->src[w]);
+	return rc;
+}
+
 static int bw_run(const struct point *pt, struct rows *out)
 {
 	struct bw_args a;
@@ -313,20 +382,21 @@ static int bw_run(const struct point *pt, struct rows *out)
 
 	if (rc)
 		return fs_fail(-rc, "%s", why);
-	if ((rc = where_use(&c.at, out)))
+	if ((rc = where_use(&c.at, out)) || (rc = bw_use(&c)))
 		return rc;
 	memset(&a, 0, sizeof(a));
 	memset(&m, 0, sizeof(m));
-	a.ways = 1 + c.ways;
+	a.ways = c.nways;
+	a.split = c.ways == WAYS_BOTH;
 	a.dir = c.dir;
 	a.n = c.size / sizeof(struct vec16);
 	a.threads = c.threads;
 	a.blocks = c.blocks;
-	if (!(ns = calloc(3 * c.samples, sizeof(*ns))))
+	if (!(ns = calloc((1 + BW_WAYS_MAX) * c.samples, sizeof(*ns))))
 		return fs_fail(ENOMEM, "no memory for samples");
 	a.both_ns = ns;
-	a.way_ns[0] = ns + c.samples;
-	a.way_ns[1] = ns + 2 * c.samples;
+	for (int w = 0; w < BW_WAYS_MAX; w++)
+		a.way_ns[w] = ns + (uint64_t)(1 + w) * c.samples;
 	rc = bw_init(&m, &c, &a);
 	if (!rc) {
 		if (c.dir != DIR_WRITE)

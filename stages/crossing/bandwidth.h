@@ -11,6 +11,7 @@
 #include "stages/vars.h"
 
 enum { BW_UNROLL = 8 };          /* loads of a GPU thread under way before the first is stored */
+enum { BW_WAYS_MAX = 15 };       /* one there and one back, or one for each peer of a GPU */
 
 #ifdef __CUDACC__
 struct __align__(16) vec16 { uint64_t a, b; };
@@ -22,13 +23,16 @@ struct vec16 { uint64_t a, b; } __attribute__((aligned(16)));
 struct bw_way { struct vec16 *dst; const struct vec16 *src; uint64_t zero; };
 
 struct bw_args {
-	struct bw_way way[2];
-	int ways, dir;               /* enum dir_word */
+	struct bw_way way[BW_WAYS_MAX];
+	int ways;                    /* how many of them */
+	int by[BW_WAYS_MAX];         /* the GPU whose threads or copy engine move each; of no use to a CPU's */
+	int split;                   /* of two ways by one GPU's threads: its warps take either in turn */
+	int dir;                     /* enum dir_word */
 	uint64_t n;                  /* 16-byte words of one way */
 	uint64_t loops, samples, warmup; /* times over all of it, in a sample; samples that count, and before */
 	unsigned threads, blocks;
-	/* results, in host memory: ns of each sample; of both ways together, and of each */
-	double *both_ns, *way_ns[2];
+	/* results, in host memory: ns of each sample; of all ways together, and of each */
+	double *both_ns, *way_ns[BW_WAYS_MAX];
 	uint64_t sum;                /* of dir=read: all words, of all loops and samples */
 };
 
@@ -131,7 +135,7 @@ HD uint64_t bw_part(const struct bw_way *w, uint64_t n, uint64_t first, uint64_t
 
 /* CPU threads: bandwidth_cpu.c. Fills the results. */
 int bandwidth_cpu_run(struct bw_args *a, int cpu, double patience_s);
-/* GPU threads, or the copy engine, of `device`; a second way is moved by those of `back`: bandwidth_gpu.cu. */
-int bandwidth_gpu_run(struct bw_args *a, int engine, int device, int back, double patience_s);
+/* GPU threads, or the copy engines: bandwidth_gpu.cu. */
+int bandwidth_gpu_run(struct bw_args *a, int engine, double patience_s);
 
 #endif

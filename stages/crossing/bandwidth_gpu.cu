@@ -13,6 +13,7 @@ extern "C" {
 }
 #include <cuda_runtime.h>
 #include <errno.h>
+#include <string.h>
 
 enum { GATE_NS = 2000000000 };   /* a gate that nobody opens opens itself */
 
@@ -71,9 +72,11 @@ __global__ void gate_kernel(const uint32_t *open)
 
 /* Of one run: a stream and two events for each way; `one`: one kernel moves both, in the first stream. */
 struct flow {
-	struct gpu *g[2];
-	cudaStream_t stream[2];
-	cudaEvent_t begin[2], end[2];
+	int ways;
+	struct gpu *g[BW_WAYS_MAX];
+	cudaStream_t stream[BW_WAYS_MAX];
+	int made[BW_WAYS_MAX];    /* the stream is this run's own */
+	cudaEvent_t begin[BW_WAYS_MAX], end[BW_WAYS_MAX];
 	uint64_t *sum;
 	unsigned long long *ends; /* [4]: first begin and last end of either way, ns of %globaltimer */
 	int one;
@@ -81,11 +84,13 @@ struct flow {
 
 static void flow_term(struct flow *f)
 {
-	for (int w = 0; w < 2; w++) {
+	for (int w = 0; w < f->ways; w++) {
 		if (f->begin[w])
 			cudaEventDestroy(f->begin[w]);
 		if (f->end[w])
 			cudaEventDestroy(f->end[w]);
+		if (f->made[w])
+			cudaStreamDestroy(f->stream[w]);
 	}
 	if (f->sum)
 		cudaFree(f->sum);
@@ -93,22 +98,32 @@ static void flow_term(struct flow *f)
 		cudaFree(f->ends);
 }
 
-static int flow_init(struct flow *f, struct gpu *there, struct gpu *back)
+/* The stream of a way: its GPU's own ones for the first two, whatever goes beside them has one made. */
+static int way_stream(struct flow *f, int w)
+{
+	int rc;
+
+	if (w < 2) {
+		f->stream[w] = (cudaStream_t)(w ? f->g[w]->side_stream : f->g[w]->issue_stream);
+		return 0;
+	}
+	rc = gpu_error(cudaStreamCreateWithFlags(&f->stream[w], cudaStreamNonBlocking), "a stream");
+	f->made[w] = !rc;
+	return rc;
+}
+
+static int flow_init(struct flow *f, const struct bw_args *a)
 {
 	int rc = 0;
 
-	f->g[0] = there;
-	f->g[1] = back;
-	f->sum = nullptr;
-	f->ends = nullptr;
-	f->stream[0] = (cudaStream_t)there->issue_stream;
-	f->stream[1] = (cudaStream_t)back->side_stream;
-	for (int w = 0; w < 2; w++)
-		f->begin[w] = f->end[w] = nullptr;
-	for (int w = 1; w >= 0 && !rc; w--) /* an event is its device's; the first one's is current then */
-		if (!(rc = gpu_error(cudaSetDevice(f->g[w]->device), "a device")) &&
-		    !(rc = gpu_error(cudaEventCreate(&f->begin[w]), "an event")))
+	memset(f, 0, sizeof(*f));
+	f->ways = a->ways;
+	for (int w = a->ways - 1; w >= 0 && !rc; w--) { /* an event is its device's; the first one's is current then */
+		if (!(f->g[w] = gpu_of(a->by[w])))
+			rc = fs_fail(ENODEV, "gpu %d is not in use", a->by[w]);
+		else if (!(rc = way_stream(f, w)) && !(rc = gpu_error(cudaEventCreate(&f->begin[w]), "an event")))
 			rc = gpu_error(cudaEventCreate(&f->end[w]), "an event");
+	}
 	if (!rc && !(rc = gpu_error(cudaMalloc((void **)&f->sum, sizeof(*f->sum)), "a sum")))
 		rc = gpu_error(cudaMemset(f->sum, 0, sizeof(*f->sum)), "a sum");
 	if (!rc)
@@ -182,13 +197,15 @@ static int both_times(const struct flow *f, struct bw_args *a, int64_t s)
 
 static int way_times(const struct flow *f, struct bw_args *a, int64_t s)
 {
-	double ns[2][2] = { { 0, 0 }, { 0, 0 } };
+	double ns[BW_WAYS_MAX][BW_WAYS_MAX];
 	int rc = 0;
+
+	memset(ns, 0, sizeof(ns));
 
 	/* from the first to begin to the last to end */
 	for (int b = 0; b < a->ways && !rc; b++)
 		for (int e = 0; e < a->ways && !rc; e++)
-			if (b == e || f->g[0] == f->g[1])
+			if (b == e || f->g[b] == f->g[e])
 				rc = elapsed(&ns[b][e], f->begin[b], f->end[e]);
 	if (rc || s < 0)
 		return rc;
@@ -218,23 +235,17 @@ static int sample(const struct flow *f, struct bw_args *a, int engine, int64_t s
 	return rc ? rc : f->one ? both_times(f, a, s) : way_times(f, a, s);
 }
 
-extern "C" int bandwidth_gpu_run(struct bw_args *a, int engine, int device, int back, double patience_s)
+extern "C" int bandwidth_gpu_run(struct bw_args *a, int engine, double patience_s)
 {
-	struct gpu *g[2];
 	struct flow f;
-	int rc = 0;
+	int rc = flow_init(&f, a);
 
-	g[1] = gpu_of(back);
-	g[0] = gpu_of(device); /* which is current then */
-	if (!g[0] || !g[1])
-		return fs_fail(ENODEV, "gpu %d is not in use", g[0] ? back : device);
-	rc = flow_init(&f, g[0], g[1]);
-	f.one = a->ways == 2 && !engine && g[0] == g[1] && a->threads % 32 == 0 && a->threads * a->blocks >= 64;
+	f.one = a->split && !engine && f.g[0] == f.g[1] && a->threads % 32 == 0 && a->threads * a->blocks >= 64;
 	/* the kernels first: loading one in the middle would wait for a gate */
-	for (int w = 1; w >= 0 && !rc; w--) {
-		rc = gpu_error(cudaSetDevice(g[w]->device), "a device");
-		if (!rc && !(rc = gpu_load(g[w], (const void *)gate_kernel, "a gate")) && !engine)
-			rc = gpu_load(g[w], f.one ? (const void *)both_kernel : movers[a->dir], "the kernel that moves bytes");
+	for (int w = a->ways - 1; w >= 0 && !rc; w--) {
+		rc = gpu_error(cudaSetDevice(f.g[w]->device), "a device");
+		if (!rc && !(rc = gpu_load(f.g[w], (const void *)gate_kernel, "a gate")) && !engine)
+			rc = gpu_load(f.g[w], f.one ? (const void *)both_kernel : movers[a->dir], "the kernel that moves bytes");
 	}
 	for (int64_t s = -(int64_t)a->warmup; s < (int64_t)a->samples && !rc; s++)
 		rc = sample(&f, a, engine, s, patience_s);
