@@ -57,9 +57,10 @@ under() {
 		"$(awk "BEGIN { printf \"%.0f and %.0f ns, %+.1f %%\", $a, $b, $off }"); $grown" "two runs within $load_percent %" "$d/contention"
 }
 
-# twice NAME: medians of the rows of two runs
+# twice NAME: medians of the rows of two runs, by what takes part: GPUs and their memory alone; host memory, or a CPU as NIC,
+# besides; CPUs alone; anything beside a load. How well a figure can be repeated is another matter for each.
 twice() {
-	local a=$d/$1 b=$d/$1-2 reason
+	local a=$d/$1 b=$d/$1-2 reason class bad what text
 	reason=$(unusable "$a")
 	reason=${reason:-$(unusable "$b")}
 	if [ -n "$reason" ]; then
@@ -67,16 +68,36 @@ twice() {
 		return
 	fi
 	awk -F, -v limit=$twice_percent '
-		FNR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; run++; next }
-		$col["status"] == "ok" && $col["p50"] != "" && $col["n"] > 1 {
-			k = $col["point"] " " $col["stage"] " " $col["interval"] " " $col["metric"]
-			if (run == 1) x[k] = $col["p50"]
-			else if (k in x) { n++; off = x[k] ? 100 * ($col["p50"] / x[k] - 1) : 0; if (off < 0) off = -off
-				if (off > limit) bad++; if (off > worst) { worst = off; at = $col["experiment"] " " $col["value"] } }
+		FNR == 1 { file++; for (i = 1; i <= NF; i++) col[file, $i] = i; next }
+		file == 1 {
+			host = 0
+			for (i = 1; i <= NF; i++) if ($i == "host") host = 1
+			soft = $col[1, "nic"] == "soft" && $col[1, "probe"] ~ /^(path|pingpong|store|rate|rtt)$/
+			cpu = $col[1, "issuer"] == "cpu" || $col[1, "mover"] == "cpu"
+			busy = $col[1, "load"] != "" && $col[1, "load"] != "none"
+			class[$col[1, "point"]] = busy ? "load" : cpu ? "cpu" : host || soft ? "host" : "gpu"
+			next
 		}
-		END { printf "%d of %d, at most %.1f %% (%s)\n", n - bad, n, worst, at; exit !(n > 0 && !bad) }' "$a/summary.csv" "$b/summary.csv" >"$tmp/twice" &&
-		line met "medians of two runs, $1" "$(cat "$tmp/twice")" "within $twice_percent %" "$a" ||
-		line "NOT MET" "medians of two runs, $1" "$(cat "$tmp/twice")" "within $twice_percent %" "$a"
+		$col[file, "status"] == "ok" && $col[file, "p50"] != "" && $col[file, "n"] > 1 {
+			k = $col[file, "point"] " " $col[file, "stage"] " " $col[file, "interval"] " " $col[file, "metric"]
+			x = $col[file, "p50"]
+			if (file == 2) first[k] = x
+			else if (k in first) {
+				c = class[$col[file, "point"]]
+				n[c]++
+				off = first[k] ? 100 * (x / first[k] - 1) : 0
+				if (off < 0) off = -off
+				if (off > limit) bad[c]++
+				if (off > worst[c]) { worst[c] = off; at[c] = $col[file, "experiment"] " " $col[file, "value"] }
+			}
+		}
+		END { for (c in n) printf "%s %d %d of %d, at most %.1f %% (%s)\n", c, bad[c], n[c] - bad[c], n[c], worst[c], at[c] }' \
+		"$a/plan.csv" "$a/summary.csv" "$b/summary.csv" >"$tmp/twice" 2>/dev/null
+	[ -s "$tmp/twice" ] || line "NOT MET" "medians of two runs, $1" - "within $twice_percent %" "$a" "no row is in both"
+	for what in "gpu:GPUs alone" "host:host memory or a CPU NIC" "cpu:CPUs alone" "load:beside a load"; do
+		read -r class bad text < <(grep "^${what%%:*} " "$tmp/twice") || continue
+		verdict "$bad == 0" "medians of two runs, $1, ${what#*:}" "$text" "within $twice_percent %" "$a"
+	done
 }
 
 crossing_targets() {
