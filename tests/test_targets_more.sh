@@ -115,8 +115,16 @@ for m in cuda-malloc cu-mem host-alloc host-register dma-buf; do
 	id[$m]=$(one register mechanism=$m bytes=4294967296 $([ $m != host-register ] || echo host_page=4k))
 	row "$d" $m translation - register 30 1000000
 done
-# medians, for two runs
+# medians, for two runs, and who takes part in each point
 for f in crossing contention translation; do
+	while IFS=, read -r _ point _ _ _ name _; do
+		case $name in
+		*-load-[2-9]) echo "$point,path,peer,gpu,sm,gpu,both" ;;
+		*host* | *soft* | load-gpu-mem-3) echo "$point,path,peer,gpu,sm,host,none" ;;
+		*) echo "$point,path,peer,gpu,sm,gpu,none" ;;
+		esac
+	done < <(sed 1d "$top/$f/summary.csv" | grep -v ',again,') >"$tmp/plan"
+	{ echo point,probe,nic,issuer,mover,mem,load; sort -u "$tmp/plan"; } >"$top/$f/plan.csv"
 	sed -i 's/^\(1,[^,]*,[^,]*,.*,[0-9]\{2,\}\),\([0-9][0-9]*\),,,,,,,,,,\(measured,.*,ok,,\)$/\1,\2,,,,\2,,,,,,\3/' "$top/$f/summary.csv"
 	cp -r "$top/$f" "$top/$f-2"
 done
@@ -160,7 +168,10 @@ wrong "no nvbandwidth" crossing "a load of host memory" "no such line" rm nvband
 wrong "stores that say nothing of the path" crossing "stage 2 by stores, to a CPU" "-12.6 % (1966.0 and 2250.0 ns)" \
 	edit 's/,100000,2000,/,100000,2250,/' crossing/summary.csv
 wrong "loads that differ" crossing "over PCIe, load=both" "+8.6 %" edit 's/,10000,4000,\(.*\),4000,/,10000,4343,\1,4343,/; s/,10000,3500,,,,3500/,10000,3800,,,,3800/' contention-2/summary.csv
-wrong "medians that differ" crossing "medians of two runs, crossing" "at most 4.0 %" edit 's/,,,,1200,/,,,,1248,/' crossing-2/summary.csv
+wrong "medians that differ" crossing "medians of two runs, crossing, host memory" "at most 4.0 %" edit 's/,,,,1200,/,,,,1248,/' crossing-2/summary.csv
+wrong "medians of GPUs that differ" crossing "medians of two runs, crossing, GPUs alone" "at most 3.7 %" edit 's/,,,,488,/,,,,506,/' crossing-2/summary.csv
+wrong "medians beside a load that differ" crossing "medians of two runs, contention, beside a load" "at most 10.0 %" edit 's/,,,,4000,/,,,,4400,/' contention-2/summary.csv
+wrong "a plan that isn't there" crossing "medians of two runs, crossing" "no row is in both" rm crossing/plan.csv
 wrong "a short ladder" crossing "a ladder" "8 GiB" edit 's/packed-805306368-49152/packed-805306368-4096/' translation/summary.csv
 wrong "no large registration" crossing "register 4 GiB, dma-buf" "no such row" edit "/${id[dma-buf]}/d" translation/summary.csv
 wrong "no crossover" crossing "registering against copying" "found or excluded" edit 's/crossover at/undecided at/' translation/crossover.txt
