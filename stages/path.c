@@ -175,7 +175,7 @@ static int span_pass(struct path_run *r, int instr, uint64_t messages, struct sp
 	if (!rc && raw)
 		pass_raw(r->c, &p, raw);
 	if (!rc && help && !(rc = path_helper_rows(&p, r->c, r->out)))
-		rc = path_freq_rows(&p, r->c, r->out);
+		rc = path_freq_rows(&p.f0, &p.f1, r->c, r->out);
 	pass_term(&p);
 	return rc;
 }
@@ -280,7 +280,7 @@ static int run_plant(struct path_run *r)
 	if (!rc)
 		rc = spans_delta_rows(&s[PLANTED_BLOCKS], &s[PLAIN_BLOCKS], c, r->out);
 	if (!rc)
-		rc = path_freq_rows(&p, c, r->out);
+		rc = path_freq_rows(&p.f0, &p.f1, c, r->out);
 	if (!rc)
 		rc = wall_delta_row(&p, r->mem.block, c, r->out);
 	pass_term(&p);
@@ -360,7 +360,7 @@ static int run_rate(struct path_run *r)
 	if (!rc)
 		rc = rate_rows(r, &p);
 	if (!rc && !(rc = path_helper_rows(&p, r->c, r->out)))
-		rc = path_freq_rows(&p, r->c, r->out);
+		rc = path_freq_rows(&p.f0, &p.f1, r->c, r->out);
 	if (!rc && r->out->raw) {
 		if (instr != BARE)
 			pass_raw(r->c, &p, r->out->raw);

@@ -194,10 +194,13 @@ int path_state_cpus(const struct path_conf *c, int cpus[2]);
 int path_refuse_state(const struct point *pt, const struct path_conf *c, char *why, size_t len);
 /* Leaves them alone for cpu_state_ms, or keeps a thread busy on each. -EBUSY: one would not end. */
 struct state_made { int busy; uint64_t ns; }; /* threads, and how long it took */
+enum { STATE_CPUS_MAX = 160 };
+/* The same of n different CPUs, at most so many; enum cpu_state_word. */
+int cpus_state(int state, uint32_t ms, const int *cpus, int n, struct state_made *made);
 int path_state(const struct path_conf *c, struct state_made *made);
-/* What the kernel says now of the first one; rows of a pass. */
+/* What the kernel says now of the first one; rows of what it said before a pass and after. */
 void path_freq(const struct path_conf *c, struct freq *f);
-int path_freq_rows(const struct pass *p, const struct path_conf *c, struct rows *out);
+int path_freq_rows(const struct freq *before, const struct freq *after, const struct path_conf *c, struct rows *out);
 
 /* path_boundary.c: kernels that end for every message (submitter=cpu). */
 int path_boundary_init(struct path_mem *m, const struct path_conf *c);

@@ -58,21 +58,21 @@ static void sleep_until(uint64_t until)
 	}
 }
 
-int path_state(const struct path_conf *c, struct state_made *made)
+int cpus_state(int state, uint32_t ms, const int *cpus, int n, struct state_made *made)
 {
-	static uint64_t turns[2][16]; /* a line each; a thread that would not end still counts there */
-	struct service *s[2] = { NULL, NULL };
+	static uint64_t turns[STATE_CPUS_MAX][16]; /* a line each; a thread that would not end still counts there */
+	struct service *s[STATE_CPUS_MAX] = { NULL };
 	uint64_t begin = mono_ns(), until;
-	int cpus[2], n = path_state_cpus(c, cpus), rc = 0, rc2;
+	int rc = 0, rc2;
 
 	memset(made, 0, sizeof(*made));
-	if (c->cpu_state == CPU_AS_IS)
+	if (state == CPU_AS_IS)
 		return 0;
-	for (int i = 0; !rc && c->cpu_state == CPU_WARM && i < n; i++) {
+	for (int i = 0; !rc && state == CPU_WARM && i < n; i++) {
 		turns[i][0] = 0;
 		rc = service_start(&s[i], "busy", cpus[i], busy, turns[i], START_S);
 	}
-	until = deadline_in_s(c->cpu_state_ms * 1e-3); /* with all of them running */
+	until = deadline_in_s(ms * 1e-3); /* with all of them running */
 	if (!rc)
 		sleep_until(until);
 	for (int i = 0; i < n; i++) {
@@ -84,6 +84,13 @@ int path_state(const struct path_conf *c, struct state_made *made)
 	}
 	made->ns = mono_ns() - begin;
 	return rc;
+}
+
+int path_state(const struct path_conf *c, struct state_made *made)
+{
+	int cpus[2], n = path_state_cpus(c, cpus);
+
+	return cpus_state(c->cpu_state, c->cpu_state_ms, cpus, n, made);
 }
 
 void path_freq(const struct path_conf *c, struct freq *f)
@@ -110,12 +117,12 @@ static int mhz_row(const struct path_conf *c, const char *metric, const struct f
 	return 0;
 }
 
-int path_freq_rows(const struct pass *p, const struct path_conf *c, struct rows *out)
+int path_freq_rows(const struct freq *before, const struct freq *after, const struct path_conf *c, struct rows *out)
 {
 	int cpus[2], rc;
 
 	if (!path_state_cpus(c, cpus))
 		return 0;
-	rc = mhz_row(c, "cpu_mhz_before", &p->f0, out);
-	return rc ? rc : mhz_row(c, "cpu_mhz_after", &p->f1, out);
+	rc = mhz_row(c, "cpu_mhz_before", before, out);
+	return rc ? rc : mhz_row(c, "cpu_mhz_after", after, out);
 }

@@ -117,7 +117,7 @@ static void rows_are_of_the_helper_or_the_nic(void **unused)
 	says(5, "4000000\n");
 	path_freq(&c, &p.f1);
 	rows_init(&rs);
-	assert_int_equal(path_freq_rows(&p, &c, &rs), 0);
+	assert_int_equal(path_freq_rows(&p.f0, &p.f1, &c, &rs), 0);
 	r = row_of(&rs, "-", "-", "cpu_mhz_before");
 	assert_true(r && r->s.mean == 2500 && !strcmp(r->unit, "MHz") && !r->reason[0]);
 	r = row_of(&rs, "-", "-", "cpu_mhz_after");
@@ -126,7 +126,7 @@ static void rows_are_of_the_helper_or_the_nic(void **unused)
 	says(5, NULL);
 	path_freq(&c, &p.f1);
 	rows_init(&rs);
-	assert_int_equal(path_freq_rows(&p, &c, &rs), 0);
+	assert_int_equal(path_freq_rows(&p.f0, &p.f1, &c, &rs), 0);
 	r = row_of(&rs, "-", "-", "cpu_mhz_after");
 	assert_true(r && isnan(r->s.mean) && r->status == FS_OK && !strcmp(r->reason_code, "absent") && strstr(r->reason, "CPU 5"));
 	rows_free(&rs);
@@ -134,7 +134,7 @@ static void rows_are_of_the_helper_or_the_nic(void **unused)
 	c.route.submitter = SUBMITTER_GPU;
 	c.route.consumer = CONSUMER_GPU;
 	rows_init(&rs);
-	assert_int_equal(path_freq_rows(&p, &c, &rs), 0);
+	assert_int_equal(path_freq_rows(&p.f0, &p.f1, &c, &rs), 0);
 	assert_int_equal(rs.n, 0);
 	rows_free(&rs);
 }
@@ -161,14 +161,11 @@ static void states_take_what_they_say(void **unused)
 	assert_int_equal(made.busy, 1);
 }
 
-/* A whole point: a state before each of its three passes, and none before the one that settles. */
-static void a_point_has_its_state(void **unused)
+/* A whole point: a state before each of its passes, and none before one that settles; three of path, with marks=outer five of rate. */
+static void point_has_its_state(const struct probe *probe, const char *text, int passes)
 {
 	static const char *const states[] = { "cpu_state=as-is", "cpu_state=cold cpu_state_ms=50", "cpu_state=warm cpu_state_ms=50" };
 
-	(void)unused;
-	if (pin_cpus() < 2)
-		skip();
 	for (int i = 0; i < 3; i++) {
 		uint64_t begin = mono_ns();
 		const struct row *r[2];
@@ -176,18 +173,29 @@ static void a_point_has_its_state(void **unused)
 		struct point pt;
 
 		/* where two CPUs have to do a helper shares one, and other rows are flagged */
-		point_of(&pt, "issuer=cpu nic=soft consumer=cpu messages=64 warmup=0");
+		fs_point_init(&pt, probe);
+		point_set(&pt, text);
 		point_set(&pt, states[i]);
 		rows_init(&rs);
-		if (probe_path.run(&pt, &rs))
-			fail_msg("%s: %s", states[i], fs_reason());
-		assert_true(!i || mono_ns() - begin >= 3 * 50000000ull);
+		if (probe->run(&pt, &rs))
+			fail_msg("%s: %s: %s", probe->name, states[i], fs_reason());
+		assert_true(!i || mono_ns() - begin >= (uint64_t)passes * 50000000);
 		r[0] = row_of(&rs, "-", "-", "cpu_mhz_before");
 		r[1] = row_of(&rs, "-", "-", "cpu_mhz_after");
 		for (int k = 0; k < 2; k++)
 			assert_true(r[k] && !(r[k]->s.mean <= 0) && isnan(r[k]->s.mean) == !strcmp(r[k]->reason_code, "absent"));
 		rows_free(&rs);
 	}
+}
+
+static void a_point_has_its_state(void **unused)
+{
+	(void)unused;
+	if (pin_cpus() < 2)
+		skip();
+	point_has_its_state(fs_probe_find("path"), "issuer=cpu nic=soft consumer=cpu messages=64 warmup=0", 3);
+	point_has_its_state(fs_probe_find("rate"), "issuer=cpu nic=soft marks=outer messages=1024", 5);
+	point_has_its_state(fs_probe_find("rate"), "issuer=cpu submitter=proxy nic=null marks=outer messages=1024", 5);
 }
 
 static void what_cannot_be_is_refused(void **unused)

@@ -167,6 +167,24 @@ static int run_all(const struct rate_mem *m, const struct rate_conf *c, struct r
 	return rc;
 }
 
+/* CPUs whose threads post for the agents or are the NIC: different ones, the first worker's first. */
+static int state_cpus(const struct rate_conf *c, int cpus[STATE_CPUS_MAX])
+{
+	struct nic_many many;
+	int n = 0, k;
+
+	rate_nic_fill(c, &many);
+	for (uint32_t i = 0; i < c->helpers + (c->path.nic->on_gpu ? 0 : c->workers); i++) {
+		int cpu = i < c->helpers ? c->helper_cpu[i] : many.cpus[i - c->helpers];
+
+		for (k = 0; k < n && cpus[k] != cpu; k++)
+			;
+		if (k == n)
+			cpus[n++] = cpu;
+	}
+	return n;
+}
+
 static int run_pass(struct rate_mem *m, const struct rate_conf *c, struct rate_got *g, int spans)
 {
 	int64_t wrong;
@@ -233,6 +251,23 @@ static int take_pass(const struct rate_conf *c, struct rate_got *g, int spans)
 	return 0;
 }
 
+/* A pass behind a state of the CPUs. A GPU that waited for it has let its clock fall: a pass before, which doesn't count. */
+static int run_in_state(struct rate_mem *m, const struct rate_conf *c, struct rate_got *g, int spans)
+{
+	int cpus[STATE_CPUS_MAX], n = state_cpus(c, cpus), rc;
+	struct state_made made;
+
+	rc = cpus_state(c->path.cpu_state, c->path.cpu_state_ms, cpus, n, &made);
+	if (!rc && c->path.cpu_state != CPU_AS_IS && c->path.pinned)
+		rc = run_pass(m, c, g, spans);
+	if (!rc && n)
+		freq_read(c->path.sys_cpu, cpus[0], &g->before);
+	rc = rc ? rc : run_pass(m, c, g, spans);
+	if (!rc && n)
+		freq_read(c->path.sys_cpu, cpus[0], &g->after);
+	return rc;
+}
+
 static int measure(struct rate_mem *m, const struct rate_conf *c, struct rate_got *g, struct rows *out)
 {
 	int rc = 0;
@@ -247,7 +282,7 @@ static int measure(struct rate_mem *m, const struct rate_conf *c, struct rate_go
 	for (int i = 0; !rc && i < RATE_PASSES; i++) {
 		if (with_spans[i] && !c->spans)
 			continue;
-		rc = run_pass(m, c, g, with_spans[i]);
+		rc = run_in_state(m, c, g, with_spans[i]);
 		rc = rc ? rc : take_pass(c, g, with_spans[i]);
 	}
 	return rc ? rc : rate_rows(c, g, out);
@@ -292,8 +327,10 @@ static int rate_check(const struct point *pt, const struct machine *m, char *why
 
 static double rate_patience(const struct point *pt)
 {
-	(void)pt;
-	return RATE_PASSES * (RATE_PASS_S + 4 * START_S); /* NIC and workers, each to start and to stop */
+	double ms = fs_is(pt, "cpu_state_ms", "auto") ? CPU_STATE_MS : (double)fs_num(pt, "cpu_state_ms");
+
+	/* NIC and workers, each to start and to stop */
+	return RATE_PASSES * (RATE_PASS_S + 4 * START_S + (fs_is(pt, "cpu_state", "as-is") ? 0 : RATE_PASS_S + 4 * START_S + ms * 1e-3));
 }
 
 const struct probe probe_rate = {

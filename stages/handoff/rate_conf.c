@@ -202,5 +202,5 @@ int rate_resolve(const struct point *pt, const struct machine *m, struct rate_co
 const char *const rate_reads[] = {
 	"nic", "issuer", "submitter", "proxy", "proxy_batch", "workers", "rings", "gpu", "nic_gpu", "sharing", "threads", "blocks", "queues", "nic_workers", "ordering", "doorbell",
 	"depth", "batch", "signal", "cq", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
-	"page", "fault", "messages", "warmup", "marks", "cpu", "nic_cpu", "helper_cpu", NULL
+	"page", "fault", "messages", "warmup", "marks", "cpu", "nic_cpu", "helper_cpu", "cpu_state", "cpu_state_ms", NULL
 };

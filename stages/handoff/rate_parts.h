@@ -125,6 +125,7 @@ struct rate_got {
 	double turns;
 	double *busy;                 /* [NIC's workers], summed over the bare passes */
 	double together;              /* the least of all passes */
+	struct freq before, after;    /* of the last pass, where CPUs take part */
 	uint64_t messages, stale, wrong;
 };
 

@@ -167,6 +167,7 @@ int rate_rows(const struct rate_conf *c, struct rate_got *g, struct rows *out)
 	int rc = all_rows(c, g, out);
 
 	rc = rc ? rc : rate_help_rows(c, &g->help, g->nbare, out);
+	rc = rc ? rc : path_freq_rows(&g->before, &g->after, &c->path, out);
 	if (!rc)
 		rate_flags(c, g, out);
 	return rc;
