@@ -35,6 +35,8 @@ path() {
 begin x-pair/targets targets-pair.ini
 path nvlink-gpu-fence 3500 1280 300 820 960
 path nvlink-sys-fence-record 4400 1280 1200 820 960
+path nvlink-blueflame-gpu-fence 3100 1280 300 0 960
+path nvlink-blueflame 4000 1280 1200 0 960
 path nvlink-doorbell-host 5420 2300 1200 820 960
 path nvlink-doorbell-issuer 4670 1550 1200 820 960
 path nvlink-queue-host 6180 1280 860 2940 960

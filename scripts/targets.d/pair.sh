@@ -16,6 +16,8 @@ pair_targets() {
 	for o in gpu-fence sys-fence-record; do
 		series "$dir" "$(point path "$peer" "$o")" total - latency "$messages"
 		most "total over NVLink, $o" "${nvlink_us[$o]}" us 1000
+		series "$dir" "$(point path "$peer doorbell=blueflame" "$o")" total - latency "$messages"
+		most "total over NVLink by BlueFlame, $o" "${nvlink_us[$o]}" us 1000
 	done
 	# Objects are moved with an order that is promised to a NIC on another GPU: with gpu-fence it did fetch a WQE
 	# too early where the queue wasn't the issuer's own. What a system fence costs goes by where the queue lies.
