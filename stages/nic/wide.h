@@ -222,7 +222,7 @@ HD uint64_t wide_cqe_body(const struct engine *e, uint8_t *p, uint32_t number, u
 	return cqe_word7(ctrl_opcode(k->w[0]), e->qpn, m, synd ? CQE_REQ_ERR : CQE_REQ, number >> e->log_ncqe & 1);
 }
 
-/* The message that an index belongs to, which is s->pi or one of those behind it where every WQE has one block. */
+/* The message that begins at an index: at s->pi, and where every WQE has one block at any. */
 HD uint64_t wide_message(const struct wide_queue *s, uint64_t index, const int mixed) { return mixed ? index - s->skip : index; }
 
 /* The next n blocks of a queue, at most a lane each; all WQEs that begin in them. How many
