@@ -60,6 +60,10 @@ for nic in null "soft ordering=sys-fence-record" "peer nic_gpu=gpu"; do
 	orders=sys-fence,sys-fence-record,sys-release
 	[ "$n" = soft ] || orders=none,gpu-fence,gpu-fence-record,gpu-release,threadfence,$orders
 	expect "$n-order" 0 ' 0 failed' nic=${nic/ordering=*/} $small ordering=$orders threads=4
+	# WQEs of two basic blocks
+	expect "$n-two" 0 ' 0 failed' nic=$nic $small payload=inline size=29,44,61,92 threads=33 batch=4 signal=4
+	expect "$n-two-order" 0 ' 0 failed' nic=${nic/ordering=*/} $small payload=inline size=92 ordering=$orders threads=4
+	expect "$n-two-wrap" 0 ' 0 failed' nic=$nic messages=400000 depth=512 batch=16 blocks=16 payload=inline size=92
 	# groups of WQEs of a lone thread, and batches that are none
 	expect "$n-groups" 0 ' 0 failed' nic=$nic $small batch=1,3,4,8,24,64
 	expect "$n-group-signal" 0 ' 0 failed' nic=$nic $small batch=8 signal=1,2,4,8,16
@@ -77,9 +81,13 @@ for nic in "soft ordering=sys-fence-record" "peer nic_gpu=gpu"; do
 	expect "$n-collapsed-shared" 0 ' 0 failed' nic=$nic $small cq=collapsed sharing=gpu,lock threads=40 batch=2
 	expect "$n-collapsed-wrap" 0 ' 0 failed' nic=$nic messages=400000 depth=512 batch=32 sharing=warp cq=collapsed
 	expect "$n-key" 1 '0x13' nic=$nic $small fault=key
+	expect "$n-two-key" 1 '0x13' nic=$nic $small fault=key payload=inline size=92
+	expect "$n-two-dead" 1 'no completion of message' nic=$nic $small fault=dead-nic,none threads=4 payload=inline size=92
+	expect "$n-two-collapsed" 0 ' 0 failed' nic=$nic $small cq=collapsed payload=inline size=92 batch=16 signal=1,16
 	expect "$n-error-cqe" 1 '0x14' nic=$nic $small fault=error-cqe sharing=warp batch=32
 	expect "$n-dead" 1 'no completion of message' nic=$nic $small fault=dead-nic,none threads=4
 done
+expect two-shared 2 'legal: sharing=exclusive' nic=peer nic_gpu=gpu $small payload=inline size=92 sharing=warp
 expect too-many 2 'at most 16384' nic=peer nic_gpu=gpu threads=256 blocks=1024 sharing=gpu messages=300000
 # behind a fence of GPU scope a NIC on a CPU may see half a WQE; if it does, the words say which order is safe
 timeout 300 "$fs" run probe=rate nic=soft ordering=gpu-fence blocks=16 $small -o "$tmp/unsafe" >"$tmp/log" 2>&1

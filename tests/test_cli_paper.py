@@ -88,6 +88,28 @@ class Paper(Case):
         self.assertEqual({r['origin'] for r in rows['cpu'] if r['stage'] == 'completion' and r['metric'] == 'latency'},
                          {'emulated'})
 
+    def test_inlining(self):
+        config = sections('F3.ini')
+        axis = {'0', '4..92+8'}
+        for s, of in config.items():
+            self.assertEqual((of['vary'], values(of)), ('size', axis), s)
+            self.assertNotEqual(values({'values': of['values'].replace('92', '84')}), axis)  # control
+            if 'null' not in s:
+                self.assertIn('emulated', of['title'], s)
+        rates = {s: of for s, of in config.items() if of.get('probe') == 'rate'}
+        for s, of in rates.items():
+            self.assertEqual((of.get('blocks'), of['batch']), (None if of['issuer'] == 'cpu' else '16', '16'), s)
+        pairs = {s.removesuffix('-inline') for s in config if s.endswith('-inline') and 'null' not in s}
+        self.assertEqual(pairs, {p + r for p in ('own', 'other', 'cpu') for r in ('', '-rate')})
+        for p in pairs:     # they differ in the payload alone
+            a, b = ({k: v for k, v in config[f'{p}-{how}'].items() if k != 'title'} for how in ('inline', 'pointer'))
+            self.assertEqual((a.pop('payload'), b.pop('payload'), a), ('inline', 'pointer', b), p)
+        rows, _ = self.ran('F3.ini')
+        self.check_rows(rows, config)
+        for s in ('cpu-rate-inline', 'cpu-rate-pointer'):
+            done = {r['value'] for r in rows[s] if r['metric'] == 'rate' and r['mean']}
+            self.assertEqual(done, {'0', *(str(n) for n in range(4, 93, 8))}, s)
+
     def test_paths(self):
         config = sections('T3.ini')
         self.check_paths(config)

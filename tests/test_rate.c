@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Claim: every legal point of the probe `rate` with CPU agents ends with every message
- * done once and its payload right, and gives rows that hold together; WQEs that are built
+ * done once and its payload right, and gives rows that hold together, also where WQEs take
+ * two basic blocks; WQEs that are built
  * in groups are the same bytes as those that are built one by one; each fault ends
  * in words, in bounded time; what can't be is refused with what would be legal.
  *
@@ -99,6 +100,35 @@ static void every_kind_of_point(void **state)
 		}
 }
 
+/* None of these may be refused. */
+static const char *const two_blocks[] = {
+	"size=29", "size=44 depth=8 batch=8", "size=61 batch=8 depth=32 signal=4", "size=92 batch=2 depth=8 signal=4 entries=16 messages=3000",
+	"size=92 depth=512 batch=16", "size=91 cq=collapsed depth=16 batch=4 ordering=sys-fence-record", "size=77 threads=2 depth=8 nic_workers=2",
+	"size=92 ordering=none depth=2 entries=4", "size=60 marks=outer messages=1 warmup=0",
+	/* indices go round */
+	"size=92 messages=70000 depth=512 batch=16", "size=32 messages=70000 depth=4096 batch=64 entries=8192 cq=collapsed",
+};
+
+static void two_blocks_are_messages_too(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(two_blocks) / sizeof(two_blocks[0]); i++)
+		for (int k = 0; k < 2; k++) {
+			struct rate_conf c;
+			struct point pt;
+			char why[256];
+
+			rate_point(&pt, k ? "nic=null messages=1500 warmup=100 payload=inline" : "nic=soft messages=1500 warmup=100 payload=inline");
+			point_set(&pt, two_blocks[i]);
+			if (k && fs_is(&pt, "cq", "collapsed"))
+				continue; /* nobody completes anything */
+			if (rate_resolve(&pt, suite_machine(), &c, why, sizeof(why)))
+				fail_msg("%s: %s", two_blocks[i], why);
+			assert_int_equal(c.path.choice.kind, POST_INLINE2);
+			run_rate(&pt);
+		}
+}
+
 static uint64_t seed;
 
 static uint64_t below(uint64_t n)
@@ -141,7 +171,7 @@ static void random_points(void **state)
 		set_word(&pt, "ordering", ORDERINGS);
 		set_word(&pt, "doorbell", WORD_DOORBELLS);
 		set_word(&pt, "payload", 3);
-		set_number(&pt, "size", below(3) ? below(29) : below(600));
+		set_number(&pt, "size", below(3) ? below(below(2) ? 29 : 93) : below(600));
 		set_number(&pt, "entries", entries);
 		set_number(&pt, "depth", 1 + below(entries));
 		set_number(&pt, "batch", below(3) ? 1 : 1 + below(8));
@@ -170,7 +200,9 @@ static void random_points(void **state)
 static void wrong_words_are_seen(void **state)
 {
 	static const char *const points[] = { "threads=2 depth=8 messages=64 warmup=0", "payload=pointer size=64 depth=8 messages=64 warmup=0",
-					      "nic=null threads=2 entries=16 depth=8 messages=64 warmup=0" };
+					      "nic=null threads=2 entries=16 depth=8 messages=64 warmup=0",
+					      "threads=2 depth=8 messages=64 warmup=0 payload=inline size=92",
+					      "nic=null threads=2 entries=16 depth=8 messages=64 warmup=0 payload=inline size=92" };
 	static struct wide_rig r;
 
 	(void)state;
@@ -258,7 +290,10 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=error-cqe depth=32 ordering=none", EREMOTEIO, "ordering=none doesn't order the WQE before the doorbell", "guaranteed: gpu-fence, " },
 	{ "fault=error-cqe depth=1 cq=collapsed", EREMOTEIO, "0x14", "message" },
 	{ "fault=key depth=64 batch=16 cq=collapsed", EREMOTEIO, "CQE with syndrome", "message" },
+	{ "fault=key depth=16 batch=4 payload=inline size=92", EREMOTEIO, "0x13", "agent 0" },
+	{ "fault=error-cqe depth=32 payload=inline size=60", EREMOTEIO, "message 1564: CQE with syndrome 0x14", "agent 0" },
 	/* waits two seconds */
+	{ "fault=dead-nic depth=8 payload=inline size=92", ETIMEDOUT, "no completion of message", "the NIC has done" },
 	{ "fault=dead-nic depth=8 cq=collapsed", ETIMEDOUT, "no completion of message", "the NIC has done" },
 	{ "fault=dead-nic depth=8", ETIMEDOUT, "no completion of message", "the NIC has done" },
 };
@@ -304,6 +339,14 @@ static const struct { const char *point, *says; } refusals[] = {
 	{ "fault=key size=0", "size=1.." },
 	{ "fault=gpu-lost", "needs a GPU" },
 	{ "dst_mem=gpu", "can't reach GPU memory" },
+	{ "payload=inline size=93", "size=0..92" },
+	{ "payload=inline size=92 depth=513", "depth=1..512" },
+	{ "payload=inline size=92 doorbell=ring", "doorbell=record-ring" },
+	{ "payload=inline size=92 submitter=proxy", "size=0..28, or payload=pointer" },
+	{ "payload=inline size=92 sharing=gpu threads=2", "legal: sharing=exclusive" },
+	{ "payload=inline size=92 sharing=warp", "legal: sharing=exclusive" },
+	{ "payload=inline size=92 sharing=lock threads=2", "legal: sharing=exclusive" },
+	{ "payload=inline size=92 sharing=block blocks=2", "legal: sharing=exclusive" },
 };
 
 static void what_cannot_be_is_refused(void **state)
@@ -323,6 +366,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_point),
+		cmocka_unit_test(two_blocks_are_messages_too),
 		cmocka_unit_test(random_points),
 		cmocka_unit_test(wrong_words_are_seen),
 		cmocka_unit_test(groups_are_the_same_bytes),

@@ -77,7 +77,7 @@ static uint32_t serve(struct rig *r)
 {
 	struct coop alone = { 0, 1 };
 
-	return wide_round(&r->w, r->states, alone, &r->me, r->c.rate.path.gettime);
+	return wide_round(&r->w, r->states, alone, &r->me, r->c.rate.path.gettime, 0);
 }
 
 /* A put and its reply; the words that the issuer finds wrong, of which one may be spoiled before it looks. */

@@ -135,7 +135,7 @@ static void carried(struct rig *r, int way, uint64_t m)
 	assert_memory_equal(got, wqe, WQEBB);
 	assert_false(sees(r, way, m));
 	assert_int_equal(ld64(credit_of(r, way)), m); /* rung for is not done */
-	assert_int_equal(wide_round(&r->w, r->states, alone, &r->me, r->c.rate.path.gettime), 1);
+	assert_int_equal(wide_round(&r->w, r->states, alone, &r->me, r->c.rate.path.gettime, 0), 1);
 	assert_true(sees(r, way, m));
 	assert_false(sees(r, way, m + 1));
 }

@@ -59,7 +59,15 @@ for ns in 3300 3310 3320 3330 3340; do
 	row "$d" own-$n total - latency 10000 $ns
 	row "$d" all-$n total - latency 10000 $((ns + 200 * n))
 done
-for f in T3 F3 launch handoff-quick; do run "$top/$f" 1 $gpu; done
+begin F3 figures/F3.ini
+# 0, 4, 12, 20, ... 92
+for e in own-rate-inline own-rate-pointer null-rate-inline; do
+	for n in 3 5 7 9 11 13; do row "$d" $e-$n total - rate 5 $((200 - n)); done
+done
+sed -i '/,rate,/s/ok,,$/flagged,nic-limit,"the stand-in was the limit, so: none"/' "$d/summary.csv"
+sed -i "/^1,\($(for n in 3 5 7 9 11 13; do printf '%s\\|' "${id[null-rate-inline-$n]}"; done)-\),/s/flagged,nic-limit,\"the stand-in was the limit/flagged,no-back-pressure,\"nobody takes the messages/" "$d/summary.csv"
+longest=${id[own-rate-inline-13]}
+for f in T3 launch handoff-quick; do run "$top/$f" 1 $gpu; done
 run "$top/long" 5 $gpu
 id[long]=$(one rate depth=1024 nic=peer nic_gpu=gpu batch=16 threads=16 messages=100000000)
 row "$top/long" long total - rate 5 150
@@ -141,6 +149,13 @@ if [ $bad -ne 0 ] || grep -q '^NOT MET' <<<"$said"; then
 	exit 1
 fi
 
+# of a run of before there were such points it is said, and no more
+rm -rf "$tmp/copy" && cp -r "$tmp/good" "$tmp/copy" && sed -i '/,rate,/d' "$tmp/copy/h200/F3/summary.csv"
+grep -q '^met *16 queues, inline, 12 to 92 B by 16 *197 195 193 191 189 187 M/s' <<<"$said" ||
+	{ echo "no rates by size in:"; echo "$said"; bad=1; }
+said=$(cd "$tmp/copy" && "$src/scripts/targets" -s handoff h200) || bad=1
+[ "$(grep -c '^note *16 queues, .*no such points' <<<"$said")" -eq 3 ] || { echo "no note in:"; echo "$said"; bad=1; }
+
 wrong() { # NAME SECTION LINE WORDS COMMAND...
 	local name=$1 section=$2 line=$3 words=$4 said code=0
 	shift 4
@@ -156,6 +171,8 @@ wrong() { # NAME SECTION LINE WORDS COMMAND...
 }
 edit() { sed -i "$@"; }
 wrong "a step that fences don't explain" handoff "T4, sys-fence " "rest +150" edit 's/,10000,650,/,10000,800,/' T4/summary.csv
+wrong "a rate that is missing" handoff "16 queues, inline, 12 to 92 B by 16" "no such row" edit "/^1,$longest,/d" F3/summary.csv
+wrong "one that isn't the stand-in's" handoff "16 queues, pointer" "crowded" edit 's/the stand-in was/crowded: it was/' F3/summary.csv
 wrong "a slow warp" handoff "one warp" "39 M/s" edit 's/,5,53,/,5,39,/' T5/summary.csv
 wrong "a lock that isn't the worst" handoff "256 threads" "40 M/s" edit 's/,5,10,/,5,40,/' T5/summary.csv
 wrong "another flag" handoff "one warp" "crowded" edit 's/nobody takes/crowded: nobody takes/' T5/summary.csv

@@ -358,10 +358,12 @@ static void other_probes_refuse_too(void **state)
 	point_set(&pt, "size=28");
 	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), 0);
 	fs_point_init(&pt, fs_probe_find("rate"));
-	point_set(&pt, "issuer=cpu nic=null size=64 payload=inline");
+	point_set(&pt, "issuer=cpu nic=null size=64 payload=inline sharing=gpu");
 	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "two basic blocks"));
-	point_set(&pt, "payload=pointer");
+	point_set(&pt, "sharing=exclusive");
+	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), 0);
+	point_set(&pt, "sharing=gpu payload=pointer");
 	assert_int_equal(pt.probe->check(&pt, &none, why, sizeof(why)), 0);
 }
 

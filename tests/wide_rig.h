@@ -66,7 +66,7 @@ static inline void wide_close(struct wide_rig *r)
 
 static inline uint32_t wide_serve(struct wide_rig *r, uint32_t worker)
 {
-	return wide_round(&r->w, r->states[worker], lone, &r->worker[worker], r->c.path.gettime);
+	return wide_round(&r->w, r->states[worker], lone, &r->worker[worker], r->c.path.gettime, (int)r->w.mixed);
 }
 
 static inline uint64_t *wide_wqe(struct wide_rig *r, uint32_t q, uint64_t m)

@@ -12,6 +12,7 @@ own_percent=5
 quiet_lines=lines=16  # a setting of F4's points
 handoff_s=360 handoff_quick_s=40
 no_back_pressure="nobody takes the messages"
+stand_in_limit="the stand-in was the limit"
 
 # step DIR WHAT NONE_ID ID PART...: what an ordering adds to submit, and the sum of its
 # fences, each FENCE/STORES, in the same run. What is left may be 10 % or 48 ns.
@@ -45,6 +46,30 @@ rate_of() {
 	series "$dir" "$(id rate depth=1024 "$@")" total - rate 1
 	accept=
 	least "$what" "$limit" M/s 1
+}
+
+# segments WHAT ACCEPT DIR SETTING...: the rate of 16 queues by what a message takes of its WQE. Each size fills its last
+# segment of 16 bytes; from the third on there is a second block. No limit is laid down: rows that are sound are met. A run
+# of before there were such points is a note.
+segments() {
+	local what=$1 dir=$3 said='' bad='' size point none=1
+	accept=$2
+	shift 3
+	for size in 12 28 44 60 76 92; do
+		point=$(id rate depth=512 batch=16 blocks=16 "size=$size" "$@")
+		has_point "$dir" "$point" && none=0
+		series "$dir" "$point" total - rate 1
+		bad=${bad:-$why}
+		said="$said $(awk "BEGIN { printf \"%.4g\", ${mean:-0} }")"
+	done
+	accept=
+	if [ $none -eq 1 ]; then
+		line note "$what" - "has rows" "$dir" "no such points"
+	elif [ -n "$bad" ]; then
+		line "NOT MET" "$what" - "has rows" "$dir" "$bad"
+	else
+		line met "$what" "$said M/s" "has rows" "$dir"
+	fi
 }
 
 # took WHAT LIMIT_S DIR...: from the runs' own starts and ends
@@ -117,6 +142,10 @@ handoff_targets() {
 	series "$dir" "$(id rate depth=1024 nic=null sharing=gpu)" submit - latency "$messages"
 	accept=
 	most "submit, queue shared at GPU scope" $shared_ns ns 1
+
+	segments "16 queues, inline, 12 to 92 B by 16" "$stand_in_limit" "$d/F3" nic=peer nic_gpu=gpu payload=inline
+	segments "16 queues, pointer, 12 to 92 B by 16" "$stand_in_limit" "$d/F3" nic=peer nic_gpu=gpu payload=pointer
+	segments "16 queues, inline, 12 to 92 B, into null" "$no_back_pressure" "$d/F3" nic=null payload=inline
 
 	dir=$d/F4
 	bad=

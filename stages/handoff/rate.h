@@ -24,7 +24,7 @@ HD void rate_loop(const struct rate_args *a, struct rate_agent *g, uint64_t left
 		uint64_t m = 0;
 
 		if (!c.lane)
-			m = rate_reserve_for(a, g, n, form, consumed);
+			m = rate_reserve_of(a, g, n, form, consumed, kind);
 		if (form_teams(form)) {
 			m = coop_from(c, m, 0);
 			g->status = coop_from(c, g->status, 0);
@@ -52,7 +52,7 @@ HD void rate_loop(const struct rate_args *a, struct rate_agent *g, uint64_t left
 				rate_mark(g, RS_TURN, a->gettime, spans);
 			}
 			if (LIKELY(g->status == RATE_OK))
-				rate_ring(g, m + n, ord, one ? DBM_RECORD_RING : a->mode);
+				rate_ring_of(g, m + n, ord, one ? DBM_RECORD_RING : a->mode, kind);
 			rate_mark(g, RS_RUNG, a->gettime, spans);
 			if (!form_owns(form)) {
 				if (LIKELY(g->status == RATE_OK))
@@ -102,16 +102,21 @@ HD void rate_post(const struct rate_args *a, struct rate_agent *g, uint64_t left
 }
 
 /* Until its last message is done. */
-HD void rate_drain(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form)
+HD void rate_drain_of(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form, const int kind)
 {
 	const uint64_t *passed = form_owns(form) ? 0 : share_word(g->share, SHARE_TURN);
 
 	if (!c.lane && a->consumed && g->last && g->status == RATE_OK) {
-		rate_done(a, g, g->last - 1, passed);
+		rate_done_of(a, g, g->last - 1, passed, kind);
 		polled();
 	}
 	if (form_teams(form))
 		g->status = coop_from(c, g->status, 0);
+}
+
+HD void rate_drain(const struct rate_args *a, struct rate_agent *g, struct coop c, const int form)
+{
+	rate_drain_of(a, g, c, form, POST_INLINE);
 }
 
 /* All agents begin together. */
@@ -191,7 +196,7 @@ HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c,
 		g->goal += rate_goal(a, g, each);
 		if (g->status == RATE_OK)
 			rate_post(a, g, each, c, ord, form, kind, spans);
-		rate_drain(a, g, c, form);
+		rate_drain_of(a, g, c, form, kind);
 	}
 	if (c.lane)
 		return;
@@ -199,12 +204,15 @@ HD void rate_run(const struct rate_args *a, struct rate_agent *g, struct coop c,
 }
 
 /* X(order, form): the loops that there are, for inline and for fetched payloads,
- * with and without spans. */
+ * with and without spans. WQEs of two blocks have those of SOLO alone (FS_RATES_TWO). */
 #define FS_RATE_FORMS(X, o) X(o, SOLO) X(o, TEAM) X(o, TEAMS) X(o, BLOCK) X(o, GPU) X(o, LOCK)
 #define FS_RATES(X) \
 	FS_RATE_FORMS(X, NONE) FS_RATE_FORMS(X, GPU_FENCE) FS_RATE_FORMS(X, GPU_FENCE_RECORD) \
 	FS_RATE_FORMS(X, GPU_RELEASE) FS_RATE_FORMS(X, THREADFENCE) FS_RATE_FORMS(X, SYS_FENCE) \
 	FS_RATE_FORMS(X, SYS_FENCE_RECORD) FS_RATE_FORMS(X, SYS_RELEASE)
+#define FS_RATES_TWO(X) \
+	X(NONE, SOLO) X(GPU_FENCE, SOLO) X(GPU_FENCE_RECORD, SOLO) X(GPU_RELEASE, SOLO) \
+	X(THREADFENCE, SOLO) X(SYS_FENCE, SOLO) X(SYS_FENCE_RECORD, SOLO) X(SYS_RELEASE, SOLO)
 
 enum { RATE_THREADS_MAX = 256 }; /* of a block: its loop needs more registers than more would have */
 

@@ -4,6 +4,10 @@
  * a batch, wait for its turn, ring, pass the turn on. How a queue is shared
  * (stages/queue/share.h), the order and whether spans are summed are literals.
  *
+ * Everything here counts messages: room, turns, who comes next. What a NIC reads counts basic
+ * blocks (index, doorbell, record, a CQE's counter); it is made of a message's number where it
+ * is stored or read, by the kind of all of a point's WQEs, which is a literal too.
+ *
  * An agent is a thread, or a warp whose lanes work together. With spans summed the
  * clock is read at several places of a turn, and where one span ends the next begins:
  *   intent-reserved  a slot is reserved, and there is room for it
@@ -63,7 +67,7 @@ struct rate_out {
 struct rate_agent {
 	struct queue q;
 	uint8_t *share;
-	uint64_t pi;                  /* next index, of a queue that is its own */
+	uint64_t pi;                  /* next message, of a queue that is its own */
 	uint64_t goal;                /* messages of its queue, with a lock */
 	uint64_t turn;                /* whose turn it was when it reserved */
 	uint64_t local, remote;
@@ -140,11 +144,11 @@ HD int rate_stuck(const struct rate_args *a, struct rate_agent *g, struct waitin
 /* CQE `number` tells of an error, or of a queue that is flushed since one: the first of
  * those that are still there is the one to name, which of a collapsed CQ may be a flushed one.
  * m: a message near it. */
-HD void rate_blame(struct rate_agent *g, uint64_t number, uint64_t m)
+HD void rate_blame_of(struct rate_agent *g, uint64_t number, uint64_t m, const int kind)
 {
 	uint32_t mask = (1u << g->q.log_ncqe) - 1;
 	const uint8_t *at = g->q.cq + (uint64_t)((uint32_t)number & mask) * CQE_SIZE;
-	uint64_t w7;
+	uint64_t w7, near_it = post_index(m, kind);
 
 	for (uint32_t k = 1; k <= mask && k <= number; k++) {
 		const uint8_t *before = g->q.cq + (uint64_t)((uint32_t)(number - k) & mask) * CQE_SIZE;
@@ -155,18 +159,20 @@ HD void rate_blame(struct rate_agent *g, uint64_t number, uint64_t m)
 	}
 	w7 = ld64_acquire(at + 56);
 	g->status = RATE_CQE_ERROR;
-	g->at = m + (uint64_t)(int64_t)(int16_t)(cqe_counter(w7) - (uint32_t)m);
+	g->at = post_message(near_it + (uint64_t)(int64_t)(int16_t)(cqe_counter(w7) - (uint32_t)near_it), kind);
 	g->syndrome = cqe_syndrome(ld64(at + 48));
 	g->vendor = cqe_vendor(ld64(at + 48));
 }
 
+HD void rate_blame(struct rate_agent *g, uint64_t number, uint64_t m) { rate_blame_of(g, number, m, POST_INLINE); }
+
 /* Until message m and all before it are done. A collapsed CQ's one entry says so of all up to its own
  * message, as a ring's slot does that others have gone on with. `passed`: 0 where no later message is
  * published before this wait ends; else the word that says how far others are. */
-HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, const uint64_t *passed)
+HD void rate_done_of(const struct rate_args *a, struct rate_agent *g, uint64_t m, const uint64_t *passed, const int kind)
 {
 	/* the CQE that covers it: every 2^log_signal-th message has one */
-	uint64_t number = m >> a->log_signal, counter = ((number + 1) << a->log_signal) - 1, w7;
+	uint64_t number = m >> a->log_signal, counter = post_index(((number + 1) << a->log_signal) - 1, kind), w7;
 	struct patience late = { 0, 0 };
 	const uint8_t *at = g->q.cq + (uint64_t)((uint32_t)number & ((1u << g->q.log_ncqe) - 1)) * CQE_SIZE + 56;
 
@@ -187,7 +193,13 @@ HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, c
 		relax_turn(n, a->crowded);
 	}
 	if (UNLIKELY(cqe_opcode(w7) != CQE_REQ))
-		rate_blame(g, number, m);
+		rate_blame_of(g, number, m, kind);
+}
+
+/* The same where every WQE has one block, so that an index is a message's number. */
+HD void rate_done(const struct rate_args *a, struct rate_agent *g, uint64_t m, const uint64_t *passed)
+{
+	rate_done_of(a, g, m, passed, POST_INLINE);
 }
 
 /* Takes the lock of its queue; the agent's lane 0. */
@@ -204,7 +216,8 @@ HD void rate_lock(const struct rate_args *a, struct rate_agent *g)
 
 /* Reserves n slots and waits for room; the first one's index. The agent's lane 0. With a
  * lock, which it holds then, nothing is reserved once the queue has all its messages. */
-HD uint64_t rate_reserve_for(const struct rate_args *a, struct rate_agent *g, uint32_t n, const int form, const int consumed)
+HD uint64_t rate_reserve_of(const struct rate_args *a, struct rate_agent *g, uint32_t n, const int form, const int consumed,
+			    const int kind)
 {
 	uint64_t m;
 
@@ -225,8 +238,13 @@ HD uint64_t rate_reserve_for(const struct rate_args *a, struct rate_agent *g, ui
 		g->turn = hand_look(share_word(g->share, SHARE_TURN), form_scope(form));
 	}
 	if (consumed && m + n > g->q.depth)
-		rate_done(a, g, m + n - g->q.depth - 1, 0);
+		rate_done_of(a, g, m + n - g->q.depth - 1, 0, kind);
 	return m;
+}
+
+HD uint64_t rate_reserve_for(const struct rate_args *a, struct rate_agent *g, uint32_t n, const int form, const int consumed)
+{
+	return rate_reserve_of(a, g, n, form, consumed, POST_INLINE);
 }
 
 HD uint64_t rate_reserve(const struct rate_args *a, struct rate_agent *g, uint32_t n, const int form)
@@ -269,13 +287,15 @@ HD void rate_turn(const struct rate_args *a, struct rate_agent *g, uint64_t m, c
 	hand_looked(form_scope(form));
 }
 
-/* Order, record and doorbell. */
-HD void rate_ring(struct rate_agent *g, uint64_t pi, const int ord, const int mode)
+/* Order, record and doorbell, for all before message m. */
+HD void rate_ring_of(struct rate_agent *g, uint64_t m, const int ord, const int mode, const int kind)
 {
-	uint64_t v = ring_prepare(&g->q, pi, ord, mode);
+	uint64_t v = ring_prepare(&g->q, post_index(m, kind), ord, mode);
 
 	doorbell_store(&g->q, v, ord);
 }
+
+HD void rate_ring(struct rate_agent *g, uint64_t m, const int ord, const int mode) { rate_ring_of(g, m, ord, mode, POST_INLINE); }
 
 /* The turn, or the lock, to whoever is next. */
 HD void rate_pass(struct rate_agent *g, uint64_t pi, const int form)
@@ -296,18 +316,22 @@ HD void rate_publish(const struct rate_args *a, struct rate_agent *g, uint64_t p
 	rate_pass(g, pi, form);
 }
 
-/* WQE m, in its slot. */
+/* Message m's WQE, in its slot, or its two. */
 HD void rate_build(const struct rate_args *a, struct rate_agent *g, uint64_t m, const int kind)
 {
 	uint32_t off = ((uint32_t)m & a->slot_mask) << a->stride_shift;
 	struct resolved x = { a->lkey, a->rkey, g->remote + off };
 	uint64_t w[WQE_WORDS], p = rate_number(g->q.qpn - a->qpn, m);
 
-	/* a payload's number ends in the same bits as the index, which is all of it that
+	/* a payload's number ends in the same bits as the message's, which is all of it that
 	 * the control segment has */
-	wqe_build(&g->q, w, p, &x, g->local + off, a->len, kind);
+	wqe_build_at(&g->q, w, post_index(p, kind), p, &x, g->local + off, a->len, kind);
 	w[1] = ((m + 1) & ((1ull << a->log_signal) - 1)) ? wqe_ctrl1(0) : wqe_ctrl1(WQE_CQ_UPDATE);
-	wqe_store(&g->q, m, w, a->len, kind);
+	wqe_store(&g->q, post_index(m, kind), w, a->len, kind);
+	if (kind == POST_INLINE2) {
+		wqe_build_second(w, p);
+		wqe_store_second(&g->q, post_index(m, kind), w, a->len);
+	}
 }
 
 HD void rate_mark(struct rate_agent *g, int span, int32_t gettime, const int spans)

@@ -2,6 +2,7 @@
 /* From a point to a rate's queues and agents; what can't be is refused here. */
 #include "harness/err.h"
 #include "harness/pin.h"
+#include "harness/probe.h"
 #include "stages/handoff/rate_parts.h"
 #include <errno.h>
 #include <stdio.h>
@@ -25,9 +26,10 @@ static int resolve_path(const struct point *pt, const struct machine *m, struct 
 	rc = path_resolve(&p, m, c, why, len);
 	if (!rc && doorbell_is_flame(c->choice.mode))
 		return fs_refuse(EINVAL, why, len, "BlueFlame in a rate: a line that is overwritten before the NIC has taken it is lost; legal: doorbell=record-ring, ring-record-ring, ring");
-	if (!rc && post_blocks(c->choice.kind) > 1)
-		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which a rate's loop isn't built for; legal: size=0..%d, or payload=pointer",
-			  c->size, WQE_INLINE_MAX);
+	/* the points of others who borrow a rate's agents */
+	if (!rc && post_blocks(c->choice.kind) > 1 && strcmp(pt->probe->name, "rate"))
+		return fs_refuse(EINVAL, why, len, "payload=inline with size=%u takes two basic blocks, which the agents of the probe %s aren't built for; legal: size=0..%d, or payload=pointer",
+			  c->size, pt->probe->name, WQE_INLINE_MAX);
 	return rc;
 }
 
@@ -35,9 +37,13 @@ static int resolve_agents(const struct point *pt, struct rate_conf *c, char *why
 {
 	int gpu = c->path.issuer_gpu >= 0, teams;
 	uint32_t want, lanes;
+	char word[16];
 
 	c->sharing = fs_word(pt, "sharing");
 	teams = c->sharing == SHARE_WARP;
+	if (post_blocks(c->path.choice.kind) > 1 && c->sharing != SHARE_EXCLUSIVE)
+		return fs_refuse(EINVAL, why, len, "sharing=%s with payload=inline and size=%u: WQEs of two basic blocks are built for queues that are one thread's; legal: sharing=exclusive, size=0..%d, or payload=pointer",
+			  fs_word_text(pt, "sharing", word, sizeof(word)), c->path.size, WQE_INLINE_MAX);
 	lanes = gpu && teams ? 32 : 1;
 	c->threads = fs_is(pt, "threads", "auto") ? lanes : (uint32_t)fs_num(pt, "threads");
 	c->blocks = fs_is(pt, "blocks", "auto") ? 1 : (uint32_t)fs_num(pt, "blocks");
@@ -100,7 +106,8 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 
 static int resolve_signal(const struct point *pt, struct rate_conf *c, char *why, size_t len)
 {
-	uint32_t signal = (uint32_t)fs_num(pt, "signal"), batch = c->path.batch, entries = 1u << c->path.log_n;
+	uint32_t signal = (uint32_t)fs_num(pt, "signal"), batch = c->path.batch;
+	uint32_t log_n = c->path.log_n - (post_blocks(c->path.choice.kind) - 1), entries = 1u << log_n; /* messages that the queue holds */
 
 	if (signal & (signal - 1))
 		return fs_refuse(EINVAL, why, len, "signal=%u: a rate's loop counts by shifts; legal: powers of two", signal);
@@ -113,8 +120,8 @@ static int resolve_signal(const struct point *pt, struct rate_conf *c, char *why
 		return fs_refuse(EINVAL, why, len, "cq=collapsed with nic=null: nobody completes anything; legal: cq=ring");
 	c->path.collapsed = fs_is(pt, "cq", "collapsed");
 	c->log_signal = (uint32_t)__builtin_ctz(signal);
-	/* a slot for each completion under way, and laps of the CQ less than 2^15 messages apart */
-	c->log_ncqe = c->path.collapsed ? 0 : c->path.log_n > c->log_signal + 1 ? c->path.log_n - c->log_signal : 1;
+	/* a slot for each completion under way, and laps of the CQ no more than 2^15 indices apart */
+	c->log_ncqe = c->path.collapsed ? 0 : log_n > c->log_signal + 1 ? log_n - c->log_signal : 1;
 	return 0;
 }
 

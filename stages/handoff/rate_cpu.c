@@ -33,6 +33,18 @@ static rate_fn *const loops[ORDERINGS * SHARE_FORMS][2][2] = {
 #undef X
 };
 
+#define TWO_ORDERS(X) X(NONE) X(SYS_FENCE) X(SYS_FENCE_RECORD)
+#define X(o) \
+	static void rate_two_##o##_0(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_SOLO, POST_INLINE2, 0); } \
+	static void rate_two_##o##_1(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_SOLO, POST_INLINE2, 1); }
+TWO_ORDERS(X)
+#undef X
+static rate_fn *const two_loops[ORDERINGS][2] = {
+#define X(o) [ORD_##o] = { rate_two_##o##_0, rate_two_##o##_1 },
+	TWO_ORDERS(X)
+#undef X
+};
+
 typedef void hand_fn(const struct hand_args *h, struct rate_agent *g);
 #define X(f, i) \
 	static void hand_##f##_##i(const struct hand_args *h, struct rate_agent *g) { hand_run(h, g, PROXY_##f, HAND_##i); }
@@ -108,9 +120,10 @@ static int run_threads(const struct rate_conf *c, const struct rate_thread *one)
 
 int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans)
 {
+	int ord = cpu_order(c->path.choice.ord), kind = c->path.choice.kind;
 	struct rate_thread t = {
 		.a = a,
-		.loop = loops[cpu_order(c->path.choice.ord) * SHARE_FORMS + c->form][c->path.choice.kind == POST_WRITE][spans],
+		.loop = kind == POST_INLINE2 ? two_loops[ord][spans] : loops[ord * SHARE_FORMS + c->form][kind == POST_WRITE][spans],
 	};
 
 	return run_threads(c, &t);

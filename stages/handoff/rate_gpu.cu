@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The posting loops of rates on a GPU: one kernel for each order, form, payload and
- * whether spans are summed. */
+ * whether spans are summed; of WQEs of two blocks where a queue is one thread's. */
 extern "C" {
 #include "harness/err.h"
 #include "stages/handoff/rate.h"
@@ -49,8 +49,20 @@ static const void *const kernels[ORDERINGS * SHARE_FORMS][2][2] = {
 static_assert(0 FS_RATES(X) == ORDERINGS * SHARE_FORMS * (ORDERINGS * SHARE_FORMS - 1) / 2, "every combination stands once");
 #undef X
 
+static const void *const two_kernels[ORDERINGS][2] = {
+#define X(o, f) { (const void *)rate_kernel<ORD_##o, FORM_##f, POST_INLINE2, 0>, (const void *)rate_kernel<ORD_##o, FORM_##f, POST_INLINE2, 1> },
+	FS_RATES_TWO(X)
+#undef X
+};
+#define X(o, f) + (ORD_##o * SHARE_FORMS + FORM_##f)
+static_assert(0 FS_RATES_TWO(X) == ORDERINGS * (ORDERINGS - 1) / 2 * SHARE_FORMS + ORDERINGS * FORM_SOLO, "every order stands once");
+#undef X
+
+/* NULL: two blocks are built for queues that are one thread's (rate_conf.c refuses the others). */
 static const void *kernel_of(int ord, int form, int kind, int spans)
 {
+	if (kind == POST_INLINE2)
+		return form == FORM_SOLO ? two_kernels[ord][spans] : NULL;
 	return kernels[ord * SHARE_FORMS + form][kind == POST_WRITE][spans];
 }
 

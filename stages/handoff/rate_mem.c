@@ -205,6 +205,7 @@ void rate_wide_fill(const struct rate_mem *m, const struct rate_conf *c, struct 
 	w->cq_step = m->cq_step;
 	w->queues = c->queues;
 	w->workers = c->workers;
+	w->mixed = post_blocks(c->path.choice.kind) > 1;
 	w->fault = c->fault == FAULT_DEAD_NIC ? EF_DEAD : c->fault == FAULT_ERROR_CQE ? EF_ERROR_CQE : EF_NONE;
 	w->fault_at = (c->warmup + c->messages / 2) / c->queues;
 }
@@ -278,20 +279,22 @@ static int64_t wrong_payload(const struct rate_conf *c, uint32_t q, uint64_t pos
  * announce them. */
 static int64_t wrong_ring(const struct rate_mem *m, const struct rate_conf *c, uint32_t q, uint64_t posted, const uint8_t *at)
 {
-	uint64_t n = 1ull << c->path.log_n, bad = 0, db;
+	int kind = c->path.choice.kind, rc;
+	uint64_t span = (uint64_t)WQEBB * post_blocks(kind), n = ((uint64_t)WQEBB << c->path.log_n) / span, bad = 0, db;
 	struct queue queue = { .qpn = RATE_QPN + q };
-	uint32_t words = (c->path.choice.kind == POST_INLINE ? wqe_ds_inline(c->path.size) : wqe_ds_pointer(c->path.size)) * 2, rec;
-	int rc;
+	uint32_t words = (post_is_inline(kind) ? wqe_ds_inline(c->path.size) : wqe_ds_pointer(c->path.size)) * 2, rec;
 
 	for (uint64_t i = posted > n ? posted - n : 0; i < posted; i++) {
-		uint64_t off = q * m->slots_step + (i & (c->slots - 1)) * c->path.stride, want[WQE_WORDS];
+		uint64_t off = q * m->slots_step + (i & (c->slots - 1)) * c->path.stride, want[WQE_BLOCKS_MAX * WQE_WORDS];
 		struct resolved x = { RATE_LKEY, RATE_RKEY, (uint64_t)m->dst.p + off };
 
-		wqe_build(&queue, want, rate_number(q, i), &x, (uint64_t)m->src.p + off, c->path.size, c->path.choice.kind);
+		wqe_build_at(&queue, want, post_index(i, kind), rate_number(q, i), &x, (uint64_t)m->src.p + off, c->path.size, kind);
 		want[1] = wqe_ctrl1((i + 1) & ((1ull << c->log_signal) - 1) ? 0 : WQE_CQ_UPDATE);
-		for (uint32_t k = 0; k < words && k < WQE_WORDS; k++)
-			bad += memcmp(at + (i & (n - 1)) * WQEBB + k * 8, &want[k], 8) != 0;
+		wqe_build_second(want + WQE_WORDS, rate_number(q, i));
+		for (uint32_t k = 0; k < words && k * 8 < span; k++)
+			bad += memcmp(at + (i & (n - 1)) * span + k * 8, &want[k], 8) != 0;
 	}
+	posted = post_index(posted, kind);
 	memcpy(&rec, at + m->record_off + DBREC_SEND, 4);
 	if ((rc = place_read(&m->db, q * m->db_step, &db, 8)))
 		return rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The software NIC for many queues as a persistent kernel: a block of one warp a worker. */
+/* The software NIC for many queues as a persistent kernel: a block of one warp a worker; one
+ * kernel where every WQE has one block, one where some may have two. */
 extern "C" {
 #include "harness/err.h"
 #include "stages/nic/nic.h"
@@ -12,6 +13,7 @@ extern "C" {
 enum { LOOKS = 64 }; /* rounds without a message between two looks at the stop word */
 
 /* `ready` counts the workers that see doorbells. */
+template <int MIXED>
 __global__ void __launch_bounds__(32, 1)
 wide_kernel(const __grid_constant__ struct wide w, const uint32_t *stop, uint32_t *ready, uint32_t *up, struct wide_status *st)
 {
@@ -28,7 +30,7 @@ wide_kernel(const __grid_constant__ struct wide w, const uint32_t *stop, uint32_
 	if (!c.lane && atomicAdd(up, 1u) == w.workers - 1)
 		st32_release_sys(ready, 1);
 	for (;;) {
-		if (wide_round(&w, states, c, &me, 0))
+		if (wide_round(&w, states, c, &me, 0, MIXED))
 			idle = 0;
 		else if (++idle % LOOKS == 0 && coop_ballot(c, ld32(stop) != 0))
 			break;
@@ -70,7 +72,7 @@ int peer_start_many(const struct nic_many *p, struct nic_run **run)
 		up = (uint32_t *)(st + workers);
 		void *args[] = { &w, &r->g->stop, &r->g->ready, &up, &st };
 
-		rc = gpu_launch_grid(r->g, (const void *)wide_kernel, workers, 32, 0, args, each * sizeof(struct wide_queue),
+		rc = gpu_launch_grid(r->g, w.mixed ? (const void *)wide_kernel<1> : (const void *)wide_kernel<0>, workers, 32, 0, args, each * sizeof(struct wide_queue),
 				     r->g->nic_stream, "the NIC's kernel");
 	}
 	if (!rc)

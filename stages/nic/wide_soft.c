@@ -20,16 +20,15 @@ struct nic_run {
 };
 
 /* What was rung before the stop is still worked on. */
-static void soft_worker(struct service *service, void *arg)
+HD void soft_serve(struct service *service, struct wide_thread *t, const int mixed)
 {
-	struct wide_thread *t = arg;
 	struct coop alone = { 0, 1 };
 	uint32_t idle = 0;
 
 	for (;;) {
 		int stopping = service_stopping(service);
 
-		if (wide_round(&t->run->p.wide, t->states, alone, &t->me, t->run->p.gettime))
+		if (wide_round(&t->run->p.wide, t->states, alone, &t->me, t->run->p.gettime, mixed))
 			idle = 0;
 		else if (stopping)
 			break;
@@ -37,6 +36,16 @@ static void soft_worker(struct service *service, void *arg)
 			relax_turn(++idle, t->run->p.crowded);
 	}
 	wide_finish(&t->me, alone);
+}
+
+static void soft_worker(struct service *service, void *arg)
+{
+	struct wide_thread *t = arg;
+
+	if (t->run->p.wide.mixed)
+		soft_serve(service, t, 1);
+	else
+		soft_serve(service, t, 0);
 }
 
 static void soft_many_free(struct nic_run *r)

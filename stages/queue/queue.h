@@ -102,8 +102,9 @@ struct queue_state {
 HD uint32_t post_blocks(const int kind) { return kind == POST_INLINE2 ? 2 : 1; }
 HD int post_is_inline(const int kind) { return kind == POST_INLINE || kind == POST_INLINE2; }
 
-/* Which message an index belongs to, where all WQEs are of one kind. */
+/* Which message an index belongs to, where all WQEs are of one kind; and the other way round. */
 HD uint64_t post_message(uint64_t index, const int kind) { return kind == POST_INLINE2 ? index >> 1 : index; }
+HD uint64_t post_index(uint64_t message, const int kind) { return kind == POST_INLINE2 ? message << 1 : message; }
 
 /* Where the WQEBB of an index lies. */
 HD uint8_t *queue_slot(const struct queue *q, uint64_t index)
