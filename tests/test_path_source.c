@@ -237,12 +237,17 @@ static void rows_add_up(void **state)
 		struct rows rs;
 		double cost;
 
-		point_of(&pt, "issuer=cpu messages=200 mechanism=mlock");
+		point_of(&pt, "issuer=cpu messages=200 warmup=8 mechanism=mlock");
 		point_set(&pt, text[i]);
 		rows_init(&rs);
 		fs_reason_clear();
-		if (probe_path.run(&pt, &rs))
-			fail_msg("%s: %s", text[i], fs_reason());
+		for (int k = 0; probe_path.run(&pt, &rs); k++) { /* on CPUs that others use too a proxy may not run for as long as a wait lasts */
+			if (k == 4 || !strstr(text[i], "proxy") || !strstr(fs_reason(), "no completion"))
+				fail_msg("%s: %s", text[i], fs_reason());
+			rows_free(&rs);
+			rows_init(&rs);
+			fs_reason_clear();
+		}
 		cost = staged ? mean_of(&rs, "staging_copy") : mean_of(&rs, "register") + mean_of(&rs, "deregister");
 		assert_int_equal(isnan(cost), none);
 		assert_int_equal(isnan(mean_of(&rs, "total_with_registration")), none);

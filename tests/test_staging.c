@@ -50,11 +50,19 @@ static int run_point(const char *text, struct rows *rs)
 {
 	struct point pt;
 
-	point_of(&pt, "issuer=cpu nic=soft messages=200 registration=staged");
+	point_of(&pt, "issuer=cpu nic=soft messages=200 warmup=8 registration=staged");
 	point_set(&pt, text);
-	rows_init(rs);
-	fs_reason_clear();
-	return probe_path.run(&pt, rs);
+	for (int i = 0;; i++) {
+		int rc;
+
+		rows_init(rs);
+		fs_reason_clear();
+		rc = probe_path.run(&pt, rs);
+		/* three threads that poll, on two CPUs that others use too: one may not have run for as long as a wait lasts */
+		if (rc != -ETIMEDOUT || i == 4)
+			return rc;
+		rows_free(rs);
+	}
 }
 
 static const char *const points[] = {
@@ -93,15 +101,11 @@ static void a_lost_copy_is_found(void **state)
 	if (pin_cpus() < 2)
 		skip();
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
-		struct point pt;
 		struct rows rs;
-		char words[64];
+		char words[64], point[128];
 
-		point_of(&pt, "issuer=cpu nic=soft messages=200 warmup=128 registration=staged fault=lost-copy");
-		point_set(&pt, text[i]);
-		rows_init(&rs);
-		fs_reason_clear();
-		assert_int_equal(probe_path.run(&pt, &rs), -EBADMSG);
+		snprintf(point, sizeof(point), "warmup=128 fault=lost-copy %s", text[i]);
+		assert_int_equal(run_point(point, &rs), -EBADMSG);
 		/* of the message in the middle every word is another's */
 		snprintf(words, sizeof(words), "%d wrong payload words, first in message %d", i == 0 ? 1 : i == 2 ? 625 : 41, 128 + 100);
 		if (i != 1 && i != 3 ? !strstr(fs_reason(), words) : !strstr(fs_reason(), "first in message 228"))
