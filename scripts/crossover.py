@@ -7,8 +7,8 @@
   scripts/crossover.py DIR --of VARIABLE [--over VARIABLE] [--but VARIABLE,...] [--metric NAME] [--stage NAME]
 
 Without --of: at which message size copying into a registered buffer costs less than registering on
-demand. Points with registration=staged and with registration=on-demand, equal in all else but size and
-mechanism (a copy has none), are two arms.
+demand. Points with registration=staged and with registration=on-demand, equal in all else but size,
+mechanism (a copy has none) and staged_from (a registration has none), are two arms.
 With --of, say of `submitter` over `size`: each value of that variable is an arm, of points of one probe that are
 equal in all else but the variable that they lie over; each arm is held against each other one.
 
@@ -37,7 +37,7 @@ from plotlib import Refused, ask, crossover, load, points
 
 METRICS = {'registration_cost': 'translation', 'total_with_registration': 'total'}
 APART = ('registration', 'size')    # what the arms and their points differ in
-COPIES = ('mechanism',)             # what a copy doesn't have
+DEMANDS, COPIES = 'mechanism', 'staged_from'    # what one arm alone has; older programs have no staged_from
 OPTIONS = ('--metric', '--of', '--over', '--but', '--stage')
 MORE_IS_BETTER = ('rate', 'rate_queue', 'rate_marks', 'rate_explained', 'goodput', 'bandwidth', 'bandwidth_there', 'bandwidth_back',
                   'ceiling', 'load_rate', 'carried', 'helper_batch', 'xlat_hits')
@@ -61,10 +61,10 @@ def point_of(results, r):
 
 
 def arms(results, metric):
-    """{settings without registration, size and mechanism: {(registration, mechanism): {size: Mean}}}"""
+    """{settings without those: {(registration, mechanism or staged_from): {size: Mean}}}"""
     names, out = results.variables, {}
-    at = {n: names.index(n) for n in (*APART, *COPIES) if n in names}
-    if len(at) < len(APART) + len(COPIES):
+    at = {n: names.index(n) for n in (*APART, DEMANDS, COPIES) if n in names}
+    if not {*APART, DEMANDS} <= {*at}:
         raise Refused(f'{results.plan_path}: there is no column registration: an older program wrote it')
     for r in results.plan:
         which = r.settings[at['registration']]
@@ -72,7 +72,8 @@ def arms(results, metric):
             continue
         rest = tuple((n, v) for n, v in zip(names, r.settings) if n not in at)
         mean = point_of(results, r).mean(METRICS[metric], metric)
-        key = (which, '' if which == 'staged' else r.settings[at['mechanism']])
+        own = COPIES if which == 'staged' else DEMANDS
+        key = (which, r.settings[at[own]] if own in at else 'auto')
         out.setdefault(rest, {}).setdefault(key, {}).setdefault(float(r.settings[at['size']]), mean)
     return out
 
@@ -143,13 +144,17 @@ def pair(metric, a, b, names, words):
 
 def registrations(results, metric):
     words = ('costs less', 'sizes', ask.size_text)
-    for rest, have in arms(results, metric).items():
-        copy = have.get(('staged', ''))
-        for (which, mechanism), arm in have.items():
-            if which != 'on-demand' or copy is None:
-                continue
-            shown = ' '.join([f'mechanism={mechanism}', *(f'{n}={v}' for n, v in rest if n in ('host_page', 'page'))])
-            yield f'{shown}: {pair(metric, copy, arm, ("staging", mechanism), words)}'
+    groups = {rest: have for rest, have in arms(results, metric).items() if len({which for which, _ in have}) > 1}
+    # beside the pages what tells the groups apart
+    differ = {c[0] for rest in groups for c in rest if any(c not in other for other in groups)} | {'host_page', 'page'}
+    for rest, have in groups.items():
+        of = [f'{n}={v}' for n, v in rest if n in differ]
+        for (a, own), copy in have.items():
+            for (b, mechanism), arm in have.items():
+                if (a, b) != ('staged', 'on-demand'):
+                    continue
+                shown = ' '.join([f'mechanism={mechanism}', *([] if own == 'auto' else [f'staged_from={own}']), *of])
+                yield f'{shown}: {pair(metric, copy, arm, ("staging", mechanism), words)}'
 
 
 def turned(arm):

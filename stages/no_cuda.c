@@ -69,9 +69,10 @@ int pages_pin(const struct pages *g) { (void)g; return absent(); }
 void pages_unpin(const struct pages *g) { (void)g; }
 
 int issuer_gpu_load(struct issue_choice c, int device) { (void)c; (void)device; return absent(); }
-int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
+int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, const struct issue_staging *staging, int device,
+		   double patience_s)
 {
-	(void)a; (void)c; (void)device; (void)patience_s;
+	(void)a; (void)c; (void)staging; (void)device; (void)patience_s;
 	return absent();
 }
 

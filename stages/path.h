@@ -48,7 +48,8 @@ struct path_conf {
 	int registration;                 /* enum registration_word; if it isn't persistent: */
 	const struct mech_ops *mech;      /* by which it is registered on demand */
 	int reg_device;
-	uint64_t host_page;               /* of the memory that is registered, or copied from */
+	uint64_t host_page;               /* of the host's memory that is registered, or copied from */
+	int staged_from;                  /* the place of what is copied from */
 	uint32_t mr_count, mr_random;     /* memory regions of either side; which of them a message takes */
 	uint32_t cache;                   /* entries of the NIC's translation cache; 0: none */
 	uint32_t lines;                   /* that doorbell and tables take in turn */
@@ -78,6 +79,8 @@ int path_resolve_translation(const struct point *pt, struct path_conf *c, char *
 /* In path_conf_route.c: who posts, who looks for completions and how; then, when operation, queue, faults
  * and plants are known, what isn't built of that. */
 void path_resolve_route(const struct point *pt, struct path_conf *c);
+/* Registered on demand by the helper, inside the message. */
+int path_registers_inside(const struct path_conf *c);
 int path_refuse_route(const struct point *pt, const struct path_conf *c, char *why, size_t len);
 /* Does a CPU thread store to or load from an object? Words of the point alone. */
 int path_cpu_touches(const struct point *pt, const struct path_conf *c, enum object o);
@@ -156,6 +159,7 @@ struct pass {
 	struct helper_pair *helper_pairs; /* [npairs], as the issuer's */
 	struct helper_status help;
 	double *before, *after;  /* ns of registering or copying, of taking back, [messages]; or NULL */
+	double *fenced;          /* ns of the fence behind a copy, a part of `before`; NULL: there is none */
 	uint64_t end_wrong;      /* wrong words found at the end */
 	struct disturb d0, d1;
 	struct freq f0, f1;      /* of path_state_cpus()'s first CPU, before and after; nought where there is none */
@@ -166,8 +170,12 @@ int source_init(struct path_mem *m, const struct path_conf *c);
 void source_term(struct path_mem *m);
 void source_forbid(const struct path_mem *m);
 /* Around a pass; ready: between two messages, before message m is decided on. */
-int source_begin(const struct path_mem *m, const struct path_conf *c, const struct pass *p);
+int source_begin(const struct path_mem *m, const struct path_conf *c);
 int source_ready(void *source, uint64_t m);
+/* What a helper is given that registers, in the hook's place: nothing where there is none. */
+void source_help(const struct path_mem *m, const struct path_conf *c, struct helper_source *h);
+/* What the issuer is given that copies; 0: it copies nothing. */
+int source_staging(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct issue_staging *g);
 int source_end(const struct path_mem *m);
 int source_collect(const struct path_mem *m, struct pass *p);
 
@@ -237,7 +245,7 @@ struct spans {
 	double *interval[INTERVALS_MAX]; /* [n] each; NAN where not shown */
 	double *stage[STAGES];   /* [n] each; crossing is the total less the rest */
 	double *total, *submit;  /* [n] */
-	double *before, *after;  /* [n], as a pass's; NULL: there are none */
+	double *before, *after, *fenced; /* [n], as a pass's; NULL: there are none */
 	double *looked;          /* [n]: lookups << 8 | hits of the NIC's translation cache */
 	double polls;            /* mean a message */
 	double *call;            /* [n]: how long the launch took that `relayed` stands before; NAN: there is none */

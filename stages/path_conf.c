@@ -543,7 +543,7 @@ uint32_t path_gap_ticks(const struct path_conf *c)
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
 	"doorbell", "depth", "batch", "signal", "cq", "fresh", "entries", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
-	"segment", "page", "registration", "mechanism", "host_page", "mr_count", "mr_order", "xlat_cache",
+	"segment", "page", "registration", "staged_from", "mechanism", "host_page", "mr_count", "mr_order", "xlat_cache",
 	"recover_every", "fault", "check", "lines", "messages", "warmup", "marks", "plant",
 	"untold", "cpu", "nic_cpu", "helper_cpu", "sm", "nic_sm", "consumer", "notify", "proxy", "proxy_batch", "boundary", "cpu_state", "cpu_state_ms", NULL
 };

@@ -142,7 +142,8 @@ int path_refuse_route(const struct point *pt, const struct path_conf *c, char *w
 				 c->collapsed ? "cq=collapsed" : "signal", helped);
 	if (c->marks == MARKS_ROTATE)
 		return fs_refuse(EINVAL, why, len, "marks=rotate with %s isn't built; legal: marks=all or outer", helped);
-	if (c->registration != REGISTERED_PERSISTENT)
-		return fs_refuse(EINVAL, why, len, "registration with %s isn't built; legal: registration=persistent", helped);
+	if (c->registration != REGISTERED_PERSISTENT && (c->route.submitter != SUBMITTER_PROXY || c->route.consumer != CONSUMER_CPU))
+		return fs_refuse(EINVAL, why, len, "registration with %s isn't built; legal: submitter=gpu or proxy with consumer=auto, or registration=persistent",
+				 c->route.submitter == SUBMITTER_PROXY ? "consumer=gpu" : helped);
 	return 0;
 }

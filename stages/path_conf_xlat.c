@@ -10,25 +10,68 @@
 
 #define TABLE_BYTES (64ull << 20) /* page entries of all regions */
 
+int path_registers_inside(const struct path_conf *c)
+{
+	return c->registration == REGISTERED_ON_DEMAND && c->route.submitter == SUBMITTER_PROXY;
+}
+
+/* Who registers: a CPU thread, which writes the NIC's tables. */
+static int refuse_demand(const struct point *pt, const struct path_conf *c, char *why, size_t len)
+{
+	int gpu = fs_is(pt, "issuer", "gpu");
+
+	if (!c->nic->completes || c->nic->on_gpu)
+		return fs_refuse(EINVAL, why, len, "registration=on-demand with nic=%s: a CPU thread writes the tables that the NIC looks keys up in; legal: nic=soft", c->nic->name);
+	if (gpu && c->route.submitter != SUBMITTER_PROXY)
+		return fs_refuse(EINVAL, why, len, "registration=on-demand with issuer=gpu: a kernel can register nothing, a CPU that it hands its message to can; legal: submitter=proxy, or issuer=cpu");
+	if (gpu && fs_word(pt, "mechanism") == MECH_HOST_REGISTER)
+		return fs_refuse(EINVAL, why, len, "mechanism=host-register with issuer=gpu: it is registered already, or the GPU could not have written the payload; legal: mechanism=mlock");
+	return 0;
+}
+
+/* Who copies, from where: the issuer, from memory that it reaches. */
+static int resolve_staging(const struct point *pt, const struct path_conf *c, char *why, size_t len)
+{
+	int gpu = fs_is(pt, "issuer", "gpu");
+
+	if (!gpu && fs_is(pt, "staged_from", "gpu"))
+		return fs_refuse(EINVAL, why, len, "staged_from=gpu with issuer=cpu: a CPU can't reach GPU memory; legal: staged_from=auto, host");
+	if (gpu && !fs_is(pt, "staged_from", "host") && !fs_is(pt, "host_page", "auto"))
+		return fs_refuse(EINVAL, why, len, "host_page with what is copied in the GPU's own memory, which has pages of its own; legal: host_page=auto, or staged_from=host");
+	if (gpu && ((c->choice.mode != DBM_RECORD_RING && c->route.submitter == SUBMITTER_GPU) || c->collapsed))
+		return fs_refuse(EINVAL, why, len, "registration=staged with issuer=gpu is built for one form of queue; legal: doorbell=record-ring and cq=ring");
+	return 0;
+}
+
 int path_resolve_registration(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len)
 {
 	const char *word = c->registration == REGISTERED_STAGED ? "staged" : "on-demand", *legal;
-	int w = fs_word(pt, "mechanism");
+	int w = fs_word(pt, "mechanism"), rc;
 	char name[32];
 
+	if (c->registration != REGISTERED_STAGED && !fs_is(pt, "staged_from", "auto"))
+		return fs_refuse(EINVAL, why, len, "staged_from without registration=staged: nothing is copied; legal: staged_from=auto");
+	if (c->fault == FAULT_LOST_COPY && (c->registration != REGISTERED_STAGED || c->check != CHECK_EACH))
+		return fs_refuse(EINVAL, why, len, "fault=lost-copy: it is of a message that is copied, and seen by its check; legal: registration=staged with check=each or auto");
 	if (c->registration == REGISTERED_PERSISTENT)
 		return fs_is(pt, "host_page", "auto") ? 0 :
 		       fs_refuse(EINVAL, why, len, "host_page with registration=persistent: it is of memory that is registered on demand, or copied from; legal: host_page=auto");
-	if (fs_is(pt, "issuer", "gpu") || !c->nic->completes || c->nic->on_gpu)
-		return fs_refuse(EINVAL, why, len, "registration=%s: a CPU thread does it between two messages, and while it does no kernel may be resident; legal: issuer=cpu with nic=soft", word);
+	if (c->registration == REGISTERED_ON_DEMAND && (rc = refuse_demand(pt, c, why, len)))
+		return rc;
+	if (!c->nic->completes)
+		return fs_refuse(EINVAL, why, len, "registration=staged with nic=%s: nobody reads what is copied; legal: nic=soft, peer", c->nic->name);
 	if (c->choice.kind != POST_WRITE || !c->size)
 		return fs_refuse(EINVAL, why, len, "registration=%s: it is of the memory that a payload is read from; legal: op=write with size=1.. and payload=pointer or auto", word);
-	if (c->metric != METRIC_LATENCY || c->depth > 1 || c->plant[0] >= 0 || c->plant[1] >= 0 || c->fault || c->mr_count > 1 || c->lines > 1)
-		return fs_refuse(EINVAL, why, len, "registration=%s: legal with metric=latency and depth=1, mr_count=1, lines=1, without plant and fault", word);
+	if (c->metric != METRIC_LATENCY || c->depth > 1 || c->plant[0] >= 0 || c->plant[1] >= 0 || (c->fault && c->fault != FAULT_LOST_COPY) || c->mr_count > 1 || c->lines > 1)
+		return fs_refuse(EINVAL, why, len, "registration=%s: legal with metric=latency and depth=1, mr_count=1, lines=1, without plant, and without fault but lost-copy", word);
 	if (fs_is(pt, "host_page", "2m") && !host_has_huge(why, len))
 		return -ENODEV;
-	if (c->registration == REGISTERED_STAGED)
+	if (c->registration == REGISTERED_STAGED) {
+		if ((rc = resolve_staging(pt, c, why, len)))
+			return rc;
+		c->staged_from = fs_is(pt, "issuer", "gpu") && !fs_is(pt, "staged_from", "host") ? (int)fs_num(pt, "gpu") : PLACE_HOST;
 		return 0;
+	}
 	fs_word_text(pt, "mechanism", name, sizeof(name));
 	c->mech = mech_registers(w, &legal);
 	if (!c->mech)

@@ -144,6 +144,7 @@ int path_helper_start(const struct path_mem *m, const struct path_conf *c, const
 	a.armed = (uint64_t *)(hand_words(m, c) + HAND_ARMED);
 	a.crowded = c->crowded;
 	path_boundary_kernels(m, c, &a.kernels);
+	source_help(m, c, &a.source);
 	a.fault = p->instr == FLEX ? helper_fault_of(c) : (uint32_t)HF_NONE;
 	a.fault_at = p->warmup + p->messages / 2;
 	path_sink(c, all, AGENT_HELPER, &a.sink);
@@ -204,6 +205,9 @@ const char *path_helper_words(const struct pass *p, const struct path_conf *c, c
 	case HELPER_DIED:
 		snprintf(buf, len, "; the helper's thread had ended: taken %llu, passed on %llu", (unsigned long long)h->taken,
 			 (unsigned long long)h->relayed);
+		return buf;
+	case HELPER_SOURCE:
+		snprintf(buf, len, "; the proxy could not register the memory of message %llu, or take it back: %s", (unsigned long long)h->relayed, h->why);
 		return buf;
 	default:
 		break;

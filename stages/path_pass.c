@@ -136,8 +136,8 @@ void path_issue(const struct path_mem *m, const struct path_conf *c, const struc
 	a->messages = p->messages;
 	a->wait_ns = WAIT_NS;
 	a->check = c->check == CHECK_EACH;
-	a->hooked = m->source != NULL;
-	a->fill = a->check | a->hooked;
+	a->hooked = m->source && !path_registers_inside(c); /* a hook registers, or a copy follows */
+	a->fill = a->check | (m->source != NULL);
 	a->consumed = (uint32_t)c->nic->completes;
 	a->record = (uint32_t)p->record;
 	a->settle = (uint32_t)p->settle;
@@ -379,6 +379,7 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	struct issue_args a;
 	struct sink_conf sink;
 	struct issue_hook hook = { source_ready, m->source };
+	struct issue_staging staging, *staged = NULL;
 	struct nic_run *run = NULL;
 	struct helper *helper = NULL;
 	uint64_t block = p->record ? m->block : BARE_BLOCK, unit = p->plants ? 2 * block : block;
@@ -389,10 +390,12 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	choice.instr = p->instr;
 	choice.mode = path_issuer_mode(c);
 	choice.cq = c->collapsed || sparse ? CQ_OTHER : CQ_RING;
+	if ((choice.staged = source_staging(m, c, p, &staging)))
+		staged = &staging;
 	sink_fill(c, p, &sink);
 	sink.block = m->block;
 	if ((rc = path_mem_reset(m, c)) || (c->check == CHECK_END && (rc = end_slots(m, c, p, 1))) ||
-	    (m->source && (rc = source_begin(m, c, p))))
+	    (m->source && (rc = source_begin(m, c))))
 		return rc;
 	path_engine(m, c, p, &np.eng);
 	path_sink(c, &sink, AGENT_NIC, &np.sink);
@@ -412,9 +415,9 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	else if (m->boundary)
 		path_boundary_run(m, c, p, WAIT_NS);
 	else if (c->issuer_gpu >= 0)
-		rc = issuer_gpu_run(&a, choice, c->issuer_gpu, PASS_S);
+		rc = issuer_gpu_run(&a, choice, staged, c->issuer_gpu, PASS_S);
 	else
-		rc = issuer_cpu_run(&a, choice, m->stage, &hook);
+		rc = issuer_cpu_run(&a, choice, m->stage, &hook, staged);
 	disturb_read(&p->d1);
 	rc2 = path_helper_stop(helper, p);
 	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
@@ -443,7 +446,8 @@ void pass_term(struct pass *p)
 	free(p->pairs);
 	free(p->before);
 	free(p->after);
-	p->before = p->after = NULL;
+	free(p->fenced);
+	p->before = p->after = p->fenced = NULL;
 	free(p->nic_marks);
 	free(p->nic_pairs);
 	free(p->helper_marks);

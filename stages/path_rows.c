@@ -64,6 +64,7 @@ void spans_term(struct spans *s)
 		free(s->stage[i]);
 	free(s->before);
 	free(s->after);
+	free(s->fenced);
 	free(s->looked);
 	free(s->wakeup);
 	free(s->call);
@@ -177,7 +178,8 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 	if (p->before && !s->before) {
 		s->before = malloc(s->cap * sizeof(double));
 		s->after = malloc(s->cap * sizeof(double));
-		if (!s->before || !s->after)
+		s->fenced = malloc(s->cap * sizeof(double));
+		if (!s->before || !s->after || !s->fenced)
 			return fs_fail(ENOMEM, "no memory for samples");
 	}
 	s->block = m->block;
@@ -217,6 +219,7 @@ int spans_add(struct spans *s, const struct path_mem *m, const struct path_conf 
 		if (p->before) {
 			s->before[j] = p->before[i];
 			s->after[j] = p->after[i];
+			s->fenced[j] = p->fenced[i];
 		}
 		s->looked[j] = p->nic_marks && c->cache ? (double)p->nic_marks[i * NIC_SLOTS + NS_LOOKED] : 0;
 		polls += p->marks[i * ISSUER_SLOTS + IS_POLLS];

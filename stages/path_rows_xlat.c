@@ -32,13 +32,15 @@ int spans_source_rows(const struct spans *s, const struct path_conf *c, struct r
 	if ((rc = source_row(s, c, s->before, "translation", staged ? "staging_copy" : "register", out)) ||
 	    (!staged && (rc = source_row(s, c, s->after, "translation", "deregister", out))))
 		return rc;
+	if (staged && c->issuer_gpu >= 0 && (rc = source_row(s, c, s->fenced, "translation", "staging_fence", out)))
+		return rc;
 	if (!(x = malloc((s->n ? s->n : 1) * sizeof(*x))))
 		return fs_fail(ENOMEM, "no memory for samples");
 	for (uint64_t i = 0; i < s->n; i++)
 		x[i] = s->before[i] + s->after[i];
 	rc = source_row(s, c, x, "translation", "registration_cost", out);
-	for (uint64_t i = 0; i < s->n; i++)
-		x[i] += s->total[i];
+	for (uint64_t i = 0; i < s->n; i++) /* the total has what lies inside the message already */
+		x[i] = path_registers_inside(c) ? s->total[i] : x[i] + s->total[i];
 	if (!rc)
 		rc = source_row(s, c, x, "total", "total_with_registration", out);
 	free(x);

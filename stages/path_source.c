@@ -2,8 +2,9 @@
 /*
  * Where a message's payload comes from when it isn't in memory that stays registered: memory
  * that is registered before the message and taken back behind it, or memory that is copied
- * into a registered buffer. Both are done by the issuer's CPU thread between two messages, outside the
- * marks, and timed each by CLOCK_MONOTONIC_RAW, as the probe `register` does.
+ * into a registered buffer, between two messages and outside the marks. The issuer copies, by its own clock
+ * (issuer/staging.h). A CPU thread registers, by CLOCK_MONOTONIC_RAW, as the probe `register` does: the issuer's; or a proxy,
+ * of what it is handed, and then both lie inside the message.
  *
  * Registering is what the mechanism does for a device (mlock, cudaHostRegister), and then what the
  * NIC needs: page entries and the key's entry in its tables. Taking back: the key's entry first, the
@@ -24,11 +25,14 @@
 struct source {
 	const struct path_conf *c;
 	struct path_mem *m;
-	struct reg all;          /* the memory of all slots */
+	struct reg all;          /* the memory of all slots, the host's; or */
+	struct buf gpu;          /* of a GPU's that is copied from */
+	struct buf ticks;        /* what the copies took, [keep + 1][STAGED_WORDS] */
+	int pinned;              /* a GPU reaches it */
 	struct reg held;         /* the slot that is registered */
 	uint64_t message;        /* of that one */
 	int holds, verified;
-	double *before, *after;  /* ns, of the pass's messages, [cap] */
+	double *before, *after;  /* ns, message m's at m % cap */
 	uint64_t cap;
 };
 
@@ -73,21 +77,9 @@ static int take_back(struct source *s)
 	rc = s->c->mech->undo(&s->held);
 	t = mono_ns() - t;
 	s->holds = 0;
-	if (s->message < s->cap)
-		s->after[s->message] = (double)t;
+	if (s->cap)
+		s->after[s->message % s->cap] = (double)t;
 	return rc;
-}
-
-/* With ordering=none the NIC's reads race with it, which is what that order is there to show; a race
- * checker is to look for others, so there it is made of atomic stores, as payloads are elsewhere. */
-static void staging_copy(uint8_t *to, const uint8_t *from, size_t n)
-{
-#ifdef __SANITIZE_THREAD__
-	for (size_t i = 0; i < n; i++)
-		st8(to + i, from[i]);
-#else
-	memcpy(to, from, n);
-#endif
 }
 
 /* The slot's memory, with what this message sends in it. */
@@ -97,26 +89,21 @@ static int give(struct source *s, uint64_t m)
 	struct coop alone = { 0, 1 };
 	uint8_t *at = slot_at(s->all.host.p, c, m);
 	uint64_t t;
-	int rc = 0;
+	int rc;
 
-	job_fill(at, c->size, m, alone);
+	if (!path_registers_inside(c)) /* there the issuer has filled it */
+		job_fill(at, c->size, m, alone);
 	s->held = s->all;
 	s->held.host.p = at;
 	s->held.p = at;
 	s->held.bytes = s->held.host.bytes = (c->size + c->host_page - 1) / c->host_page * c->host_page;
 	s->message = m;
 	t = mono_ns();
-	if (c->registration == REGISTERED_STAGED) {
-		staging_copy(slot_at(s->m->src.p, c, m), at, c->size);
-	} else {
-		rc = c->mech->make(&s->held);
-		if (!rc)
-			key_write(s, at);
-	}
+	if (!(rc = c->mech->make(&s->held)))
+		key_write(s, at);
 	t = mono_ns() - t;
-	if (m < s->cap)
-		s->before[m] = (double)t;
-	if (rc || c->registration == REGISTERED_STAGED)
+	s->before[m % s->cap] = (double)t;
+	if (rc)
 		return rc;
 	s->holds = 1;
 	if (!s->verified) /* outside what is timed, once */
@@ -133,6 +120,23 @@ int source_ready(void *source, uint64_t m)
 	return rc ? rc : give(s, m);
 }
 
+static int staging_init(struct source *s, const struct path_conf *c)
+{
+	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST;
+	int rc = place_alloc(&s->ticks, issuer, ((size_t)s->m->keep + 1) * STAGED_WORDS * 8, 4096, c->pinned);
+
+	if (rc)
+		return rc;
+	if (c->staged_from != PLACE_HOST)
+		return place_alloc(&s->gpu, c->staged_from, s->all.bytes, 4096, c->pinned);
+	if ((rc = reg_host_open(&s->all)) || issuer == PLACE_HOST)
+		return rc;
+	/* not for the NIC: a GPU reaches no other memory of the host's */
+	rc = pages_pin(&s->all.host);
+	s->pinned = !rc;
+	return rc;
+}
+
 int source_init(struct path_mem *m, const struct path_conf *c)
 {
 	struct source *s = calloc(1, sizeof(*s));
@@ -147,11 +151,14 @@ int source_init(struct path_mem *m, const struct path_conf *c)
 	s->all.fd = -1;
 	s->all.bytes = c->slots * c->stride;
 	s->all.host.page = c->host_page;
-	rc = c->registration == REGISTERED_STAGED ? reg_host_open(&s->all) : c->mech->open(&s->all);
+	rc = c->registration == REGISTERED_STAGED ? staging_init(s, c) : c->mech->open(&s->all);
 	if (rc == 1)
 		snprintf(m->lacks, sizeof(m->lacks), "%s", s->all.why);
 	if (rc || c->registration == REGISTERED_STAGED)
 		return rc;
+	if (c->issuer_gpu >= 0 && (rc = pages_pin(&s->all.host)))
+		return rc;
+	s->pinned = c->issuer_gpu >= 0;
 	m->src = (struct buf){ .p = s->all.host.p, .bytes = s->all.bytes, .place = PLACE_HOST, .kept = 1 };
 	return 0;
 }
@@ -172,22 +179,28 @@ void source_term(struct path_mem *m)
 	if (!s)
 		return;
 	take_back(s);
+	if (s->pinned)
+		pages_unpin(&s->all.host);
 	if (s->c->registration == REGISTERED_STAGED)
 		reg_host_close(&s->all);
 	else
 		s->c->mech->close(&s->all);
+	place_free(&s->gpu);
+	place_free(&s->ticks);
 	free(s->before);
 	free(s->after);
 	free(s);
 	m->source = NULL;
 }
 
-int source_begin(const struct path_mem *m, const struct path_conf *c, const struct pass *p)
+int source_begin(const struct path_mem *m, const struct path_conf *c)
 {
 	struct source *s = m->source;
 
 	s->c = c;
-	s->cap = p->warmup + p->messages;
+	if (c->registration == REGISTERED_STAGED)
+		return 0;
+	s->cap = m->keep; /* as many as are measured, wherever the warm-up ends */
 	free(s->before);
 	free(s->after);
 	s->before = malloc(s->cap * sizeof(double));
@@ -195,24 +208,68 @@ int source_begin(const struct path_mem *m, const struct path_conf *c, const stru
 	if (!s->before || !s->after)
 		return fs_fail(ENOMEM, "no memory for samples");
 	for (uint64_t i = 0; i < s->cap; i++)
-		s->before[i] = s->after[i] = c->registration == REGISTERED_STAGED ? 0 : NAN;
+		s->before[i] = s->after[i] = NAN;
 	return 0;
 }
 
+static int source_back(void *source) { return take_back(source); }
+
+void source_help(const struct path_mem *m, const struct path_conf *c, struct helper_source *h)
+{
+	if (m->source && path_registers_inside(c))
+		*h = (struct helper_source){ source_ready, source_back, m->source };
+}
+
+int source_staging(const struct path_mem *m, const struct path_conf *c, const struct pass *p, struct issue_staging *g)
+{
+	const struct source *s = m->source;
+
+	if (!s || c->registration != REGISTERED_STAGED)
+		return 0;
+	g->source = c->staged_from == PLACE_HOST ? s->all.host.p : s->gpu.p;
+	g->ticks = (uint64_t *)s->ticks.p;
+	g->lost_at = p->instr == FLEX && c->fault == FAULT_LOST_COPY ? p->messages / 2 : ~0ull;
+	return 1;
+}
+
 int source_end(const struct path_mem *m) { return take_back(m->source); }
+
+/* Ticks of the copies to ns, each by its block's own rate. */
+static int staging_collect(const struct source *s, struct pass *p)
+{
+	size_t bytes = p->messages * STAGED_WORDS * 8;
+	uint64_t *t = malloc(bytes);
+	int fence = s->c->issuer_gpu >= 0; /* a CPU has none there */
+	int rc = t ? place_read(&s->ticks, 0, t, bytes) : fs_fail(ENOMEM, "no memory for samples");
+
+	for (uint64_t i = 0; !rc && i < p->messages; i++) {
+		double f = pairs_rate(p->pairs, p->npairs, i / s->m->block), fenced = (double)t[i * STAGED_WORDS + STAGED_FENCE] * f;
+
+		p->before[i] = (double)t[i * STAGED_WORDS + STAGED_COPY] * f + (fence ? fenced : 0);
+		p->after[i] = 0;
+		p->fenced[i] = fence ? fenced : NAN;
+	}
+	free(t);
+	return rc;
+}
 
 int source_collect(const struct path_mem *m, struct pass *p)
 {
 	const struct source *s = m->source;
 	size_t bytes = p->messages * sizeof(double);
+	int staged = s->c->registration == REGISTERED_STAGED;
 
-	if (p->out.first + p->messages > s->cap)
-		return fs_fail(EPROTO, "the warm-up was longer than planned");
 	p->before = malloc(bytes);
 	p->after = malloc(bytes);
-	if (!p->before || !p->after)
+	p->fenced = malloc(bytes);
+	if (!p->before || !p->after || !p->fenced)
 		return fs_fail(ENOMEM, "no memory for samples");
-	memcpy(p->before, s->before + p->out.first, bytes);
-	memcpy(p->after, s->after + p->out.first, bytes);
+	if (staged)
+		return staging_collect(s, p);
+	for (uint64_t i = 0; i < p->messages; i++) {
+		p->before[i] = s->before[(p->out.first + i) % s->cap];
+		p->after[i] = s->after[(p->out.first + i) % s->cap];
+		p->fenced[i] = NAN;
+	}
 	return 0;
 }

@@ -149,6 +149,8 @@ const struct var fs_vars[] = {
 	  .help = "page size of the keys of the software NICs" },
 	{ .name = "registration", .unit = "", .words = REGISTRATION_WORDS, NO_NUMBERS, .def = "persistent",
 	  .help = "of the memory that a message is read from: once and for all; by `mechanism` before each message, and taken back behind it; or copied into memory that stays registered" },
+	{ .name = "staged_from", .unit = "", .words = "auto|host|gpu", NO_NUMBERS, .def = "auto",
+	  .help = "where the payload lies that registration=staged copies from; auto: in the issuer's own memory" },
 	{ .name = "mr_count", .unit = "", NUMBERS(1, RESOLVER_CHUNKS), .def = "1", .pow2 = 1,
 	  .help = "memory regions that messages take in turn, each with a key of its own on either side" },
 	{ .name = "mr_order", .unit = "", .words = MR_ORDER_WORDS, NO_NUMBERS, .def = "turn",

@@ -38,6 +38,7 @@ enum after_word { AFTER_NONE, AFTER_RELEASE_GPU, AFTER_RELEASE_SYS, AFTER_SC_GPU
 	X(ERROR_CQE, "error-cqe") X(LOST_CQE, "lost-cqe") X(SLOW_NIC, "slow-nic") \
 	X(STUCK_WORKER, "stuck-worker") X(KILLED_WORKER, "killed-worker") X(RING_OVERRUN, "ring-overrun") \
 	X(DEAF_CONSUMER, "deaf-consumer") X(FAILED_LAUNCH, "failed-launch") X(LOST_WAKEUP, "lost-wakeup") \
+	X(LOST_COPY, "lost-copy") \
 	X(GPU_MEMORY, "gpu-memory") X(GPU_STICKY, "gpu-sticky") X(GPU_LOST, "gpu-lost") \
 	X(WRONG_PLACE, "wrong-place") X(NO_REPLY, "no-reply")
 

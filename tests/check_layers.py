@@ -18,7 +18,7 @@ COMMENT = re.compile(r'/\*.*?\*/', re.S)
 # Whom the files of a layer may include; bench -> stages -> harness.
 MAY = {'harness': ('harness',), 'stages': ('stages', 'harness'), 'bench': ('bench', 'stages', 'harness')}
 CUDA = re.compile(r'^(cuda[a-z_]*\.h|cuda/.*|cooperative_groups.*|cub/.*|thrust/.*|device_.*\.h|sm_\d.*\.h|cupti.*\.h)$')
-HD = re.compile(r'^stages/(queue/[^/]+\.h|nic/(engine|engine_other|engine_parts|engine_run|engine_types|cache|check|flame|keys|move|payload)\.h|issuer/(args|run|post)\.h|translation/chase\.h)$')
+HD = re.compile(r'^stages/(queue/[^/]+\.h|nic/(engine|engine_other|engine_parts|engine_run|engine_types|cache|check|flame|keys|move|payload)\.h|issuer/(args|run|post|staging)\.h|translation/chase\.h)$')
 # hd.h needs a CPU agent's wall clock; everybody else has integers alone.
 HD_MAY = {'stdint.h'}
 HD_MAY_ALSO = {'stages/queue/hd.h': {'time.h', 'sched.h'}}

@@ -78,8 +78,30 @@ expect cached-lkey 1 'syndrome 0x04' issuer=gpu nic=peer nic_gpu=gpu messages=20
 expect on-demand 0 'ok' issuer=cpu nic=soft messages=200 registration=on-demand mechanism=host-register size=4K,64K,1M
 row on-demand ',translation,-,none,register,ns,200,.*,ok,'
 row on-demand ',translation,-,none,deregister,ns,200,.*,ok,'
-expect no-kernel 2 'legal: issuer=cpu with nic=soft' issuer=gpu nic=peer registration=on-demand mechanism=host-register
-expect no-kernel-either 2 'legal: issuer=cpu with nic=soft' issuer=cpu nic=peer registration=staged
+expect no-kernel 2 'legal: nic=soft' issuer=gpu nic=peer registration=on-demand mechanism=mlock
+expect no-kernel-either 2 'legal: submitter=proxy, or issuer=cpu' issuer=gpu nic=soft registration=on-demand mechanism=mlock
+
+# copies by a GPU: from its own memory and from the host's, to where a NIC on SMs reads and where a CPU's does; a copy that is left out is found
+for from in gpu host; do
+	for at in 'nic=peer nic_gpu=gpu' 'nic=peer nic_gpu=gpu src_mem=host' \
+		'nic=soft ordering=sys-fence-record' 'nic=soft submitter=proxy' 'nic=soft submitter=proxy proxy=baseline'; do
+		n=staged-$from-$(echo "$at" | tr -c 'a-z\n' -)
+		expect "$n" 0 'ok' issuer=gpu $at messages=200 registration=staged staged_from=$from size=8,300,4097,64K,1M
+		row "$n" ',translation,-,none,staging_copy,ns,200,'
+		row "$n" ',translation,-,none,staging_fence,ns,200,'
+		row "$n" ',total,-,none,total_with_registration,ns,200,'
+		expect "$n-outer" 0 'ok' issuer=gpu $at messages=200 registration=staged staged_from=$from size=300 marks=outer
+		expect "$n-lost" 1 'wrong payload words, first in message' issuer=gpu $at messages=200 registration=staged staged_from=$from size=8,4097 fault=lost-copy
+	done
+done
+expect staged-rotate 0 'ok' issuer=gpu nic=peer nic_gpu=gpu messages=200 registration=staged size=300 marks=rotate
+expect staged-cpu 0 'ok' issuer=cpu nic=peer messages=200 registration=staged size=300
+
+# a proxy registers for a GPU
+expect on-demand-gpu 0 'ok' issuer=gpu nic=soft submitter=proxy messages=200 registration=on-demand mechanism=mlock size=300,4K,64K,1M
+row on-demand-gpu ',translation,-,none,register,ns,200,'
+row on-demand-gpu ',translation,-,none,deregister,ns,200,'
+expect registered-already 2 'legal: mechanism=mlock' issuer=gpu nic=soft submitter=proxy registration=on-demand mechanism=host-register
 
 echo "$failed failed"
 [ $failed -eq 0 ]

@@ -140,7 +140,27 @@ class Translation(Case):
             self.assertEqual(len([1 for e, _ in cost if e == arm]), 3)
         r = subprocess.run([sys.executable, CROSSOVER, self.out], capture_output=True, text=True, check=False)
         self.assertEqual((r.returncode, r.stderr), (0, ''))
-        self.assertRegex(r.stdout, r'mechanism=mlock host_page=4k page=4k: .*(crossover|undecided).* 4 KiB to 1 MiB \(3 sizes\)')
+        self.assertRegex(r.stdout, r'mechanism=mlock [^:]*issuer=cpu [^:]*host_page=4k[^:]*: .*(crossover|undecided).* 4 KiB to 1 MiB \(3 sizes\)')
+
+    def test_what_a_gpu_asks_a_proxy_for(self):
+        """The sections of a GPU that can run with a thread in its place: two arms that can be compared. Three threads
+        may have to take turns on two CPUs, so messages are few."""
+        with open(os.path.join(CONFIGS, 'translation-quick.ini'), encoding='utf-8') as f:
+            parts = f.read().split('\n[')
+        mine = [x for x in parts if x.startswith(('gpu-staged-proxy-4k', 'gpu-on-demand-mlock-4k'))]
+        self.assertEqual(len(mine), 2)
+        text = '[global]\nabsent = skip\n\n' + ''.join('[' + x.split('\n#')[0] + '\n' for x in mine).replace('issuer = gpu', 'issuer = cpu')
+        text = text.replace('messages = 128', 'messages = 32\nwarmup = 8')
+        self.run_out(self.path('proxy.ini', text))
+        rows = self.summary()
+        self.assertEqual({r['status'] for r in rows} - {'ok', 'skipped', 'flagged'}, set())
+        for metric in ('registration_cost', 'total_with_registration'):
+            have = {(r['experiment'], r['value']) for r in rows if r['metric'] == metric}
+            for arm in ('gpu-staged-proxy-4k', 'gpu-on-demand-mlock-4k'):
+                self.assertEqual(len([1 for e, _ in have if e == arm]), 3)
+        r = subprocess.run([sys.executable, CROSSOVER, self.out, '--metric', 'total_with_registration'], capture_output=True, text=True, check=False)
+        self.assertEqual((r.returncode, r.stderr), (0, ''))
+        self.assertRegex(r.stdout, r'mechanism=mlock staged_from=host [^:]*host_page=4k[^:]*: .* 4 KiB to 1 MiB \(3 sizes\)')
 
     def test_the_full_config_is_legal(self):
         r = self.run_it('run', os.path.join(CONFIGS, 'translation.ini'), '--dry-run')
@@ -173,8 +193,10 @@ class Translation(Case):
         self.refused('legal: check=each, none or auto', *path, 'mr_count=4', 'check=end')
         self.refused('legal: at most 64 MiB, by a larger page or fewer regions', *path, 'mr_count=256', 'size=1M', 'depth=256')
         self.refused('legal: mr_count=1..64', *path, 'mr_count=256', 'size=1M')
-        self.refused('legal: issuer=cpu with nic=soft', 'issuer=cpu', 'nic=null', 'registration=staged')
-        self.refused('legal: issuer=cpu with nic=soft', 'issuer=gpu', 'registration=staged')
+        self.refused('nobody reads what is copied; legal: nic=soft, peer', 'issuer=cpu', 'nic=null', 'registration=staged')
+        self.refused('legal: doorbell=record-ring and cq=ring', 'issuer=gpu', 'registration=staged', 'doorbell=ring')
+        self.refused('legal: staged_from=auto', *path, 'staged_from=host')
+        self.refused('legal: submitter=proxy, or issuer=cpu', 'issuer=gpu', 'registration=on-demand', 'mechanism=mlock')
         self.refused('legal: mechanism=mlock, host-register', *path, 'registration=on-demand')
         self.refused('legal: op=write with size=1.. and payload=pointer or auto', *path, 'registration=staged', 'op=read')
         self.refused('legal: op=write with size=1.. and payload=pointer or auto', *path, 'registration=staged', 'payload=inline')

@@ -75,6 +75,25 @@ class Crossover(Said):
         self.assertIn('host_page=2m', lines[2])
         self.assertRegex(lines[2], 'crossover at 58[34] KiB')     # 11950 / 0.02
 
+    def test_by_issuer_and_what_is_copied_from(self):
+        """Arms of several groups are held against their own group's, and said by what tells them apart."""
+        run = Sent(self.dir)
+        run.VARIABLES = {**run.VARIABLES, 'issuer': 'cpu', 'submitter': 'gpu', 'staged_from': 'auto'}
+        run.arm('a', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied)
+        run.arm('b', 'on-demand', lambda s, r: 4 * demand(s), mechanism='mlock', issuer='gpu', submitter='proxy')
+        run.arm('t', 'staged', copied, issuer='gpu', submitter='proxy', staged_from='host')
+        run.arm('u', 'staged', lambda s, r: 1e6 + copied(s), issuer='gpu', submitter='proxy', staged_from='gpu')
+        run.arm('v', 'staged', copied, issuer='gpu').write()      # without a partner
+        lines = self.found()
+        self.assertEqual(len(lines), 3)
+        said = {line.split(': ')[0]: line for line in lines}
+        pages = {'host_page=auto', 'page=4k'}
+        by = {frozenset(k.split()) - pages: v for k, v in said.items()}
+        self.assertIn('crossover at 36 KiB', by[frozenset({'mechanism=mlock', 'issuer=cpu', 'submitter=gpu'})])
+        gpu = {'mechanism=mlock', 'issuer=gpu', 'submitter=proxy'}
+        self.assertIn('crossover at 58', by[frozenset({*gpu, 'staged_from=host'})])
+        self.assertIn('mlock costs less at each', by[frozenset({*gpu, 'staged_from=gpu'})])
+
     def test_none(self):
         """control"""
         Sent(self.dir).arm('d', 'on-demand', lambda s, r: copied(s) + 500 + s, mechanism='mlock').arm('s', 'staged', copied).write()

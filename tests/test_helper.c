@@ -200,7 +200,7 @@ static void what_cannot_be_is_refused(void **state)
 		{ "consumer=cpu nic=null", "nobody completes" }, { "submitter=proxy payload=inline size=29", "one basic block" },
 		{ "submitter=proxy doorbell=blueflame", "BlueFlame" }, { "consumer=cpu cq=collapsed", "cq=ring" },
 		{ "consumer=cpu metric=rate marks=outer signal=4 depth=8", "signal=1" }, { "submitter=proxy marks=rotate", "marks=all" },
-		{ "submitter=proxy registration=staged", "persistent" }, { "fault=stuck-worker", "helper" },
+		{ "submitter=host-doorbell registration=staged", "persistent" }, { "submitter=proxy consumer=gpu registration=staged", "consumer=auto" }, { "fault=stuck-worker", "helper" },
 		{ "fault=ring-overrun", "submitter=proxy" }, { "fault=deaf-consumer", "consumer=cpu" },
 		{ "consumer=cpu fault=lost-wakeup", "notify=interrupt" }, { "submitter=proxy fault=opcode", "the issuer builds none" },
 		{ "plant=taken:5000 messages=600", "submitter=" }, { "plant=caught:5000 messages=600", "consumer=cpu" },

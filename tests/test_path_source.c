@@ -2,7 +2,8 @@
 /*
  * Claim: memory that is registered on demand is registered once before each message that is read
  * from it, and taken back behind it, alternately and for the last one too; what is staged is
- * copied once a message. What that takes is in rows of its own and in a total, and adds up.
+ * copied once a message. What that takes is in rows of its own and in a total, and adds up. A proxy registers what it
+ * is handed inside the message, between the marks that are said.
  *
  * Controls: without the registration the message ends in its error, by way of the NIC's cache
  * too, though the one before it went well; a mechanism that fails ends the pass with its
@@ -71,6 +72,7 @@ static int bed_pass(struct bed *b, struct pass *p)
 
 static const char *const points[] = {
 	"registration=on-demand size=8", "registration=on-demand size=5000 page=64k", "registration=on-demand size=300 xlat_cache=256",
+	"registration=on-demand size=8 submitter=proxy", "registration=on-demand size=5000 page=64k xlat_cache=256 submitter=proxy",
 };
 
 static void once_before_and_behind(void **state)
@@ -134,16 +136,20 @@ static void a_mechanism_that_fails(void **state)
 	(void)state;
 	if (pin_cpus() < 2)
 		skip();
-	bed_open(&b, points[0]);
-	seen.fail_at = 101;
-	fs_reason_clear();
-	assert_int_equal(bed_pass(&b, &p), -ENOMEM);
-	assert_non_null(strstr(fs_reason(), "planted"));
-	assert_int_equal(seen.undone, 100);
-	pass_term(&p);
-	assert_int_equal(bed_pass(&b, &p), 0); /* control: it goes on when it may */
-	pass_term(&p);
-	path_mem_term(&b.m);
+	for (int proxy = 0; proxy < 2; proxy++) {
+		bed_open(&b, points[proxy ? 3 : 0]);
+		seen.fail_at = 101;
+		fs_reason_clear();
+		assert_int_equal(bed_pass(&b, &p), proxy ? -ETIMEDOUT : -ENOMEM); /* the issuer waits for a proxy until its wait runs out */
+		assert_non_null(strstr(fs_reason(), "planted"));
+		if (proxy)
+			assert_non_null(strstr(fs_reason(), "could not register the memory of message 100"));
+		assert_int_equal(seen.undone, 100);
+		pass_term(&p);
+		assert_int_equal(bed_pass(&b, &p), 0); /* control: it goes on when it may */
+		pass_term(&p);
+		path_mem_term(&b.m);
+	}
 }
 
 /* The NIC and the issuer on two threads: keys are taken back and given again beside a cache
@@ -168,7 +174,7 @@ static void a_generation_is_told_across_threads(void **state)
 		hook.arg = b.m.source;
 		np.cpu = b.c.nic_cpu;
 		assert_int_equal(path_mem_reset(&b.m, &b.c), 0);
-		assert_int_equal(source_begin(&b.m, &b.c, &p), 0);
+		assert_int_equal(source_begin(&b.m, &b.c), 0);
 		path_engine(&b.m, &b.c, &p, &np.eng);
 		if (!told)
 			np.eng.generation = (const uint8_t *)&still;
@@ -178,7 +184,7 @@ static void a_generation_is_told_across_threads(void **state)
 		choice.instr = ALL;
 		choice.cq = CQ_RING;
 		assert_int_equal(b.c.nic->start(&np, &run), 0);
-		assert_int_equal(issuer_cpu_run(&a, choice, b.m.stage, &hook), 0);
+		assert_int_equal(issuer_cpu_run(&a, choice, b.m.stage, &hook, NULL), 0);
 		assert_int_equal(source_end(&b.m), 0);
 		assert_int_equal(b.c.nic->stop(run, &st), 0);
 		assert_int_equal(((struct issue_out *)b.m.out.p)->status, ISSUE_OK);
@@ -201,6 +207,15 @@ static double mean_of(const struct rows *rs, const char *metric)
 	return NAN;
 }
 
+/* The mean of an interval. */
+static double interval_of(const struct rows *rs, const char *interval)
+{
+	for (size_t i = 0; i < rs->n; i++)
+		if (!strcmp(rs->row[i].interval, interval) && !strcmp(rs->row[i].metric, "latency"))
+			return rs->row[i].s.mean;
+	return NAN;
+}
+
 static double total_of(const struct rows *rs) { return row_of(rs, "total", "-", "latency")->s.mean; }
 
 static void rows_add_up(void **state)
@@ -208,30 +223,42 @@ static void rows_add_up(void **state)
 	static const char *const text[] = {
 		"registration=on-demand size=300", "registration=staged size=300", "registration=on-demand size=300 marks=outer",
 		"registration=staged size=8 host_page=4k", "registration=persistent size=300",
+		"registration=on-demand size=300 submitter=proxy", "registration=staged size=300 submitter=proxy",
+		"registration=on-demand size=300 submitter=proxy marks=outer",
 	};
 
 	(void)state;
 	if (pin_cpus() < 2)
 		skip();
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		int inside = strstr(text[i], "on-demand") && strstr(text[i], "proxy");
 		int staged = strstr(text[i], "staged") != NULL, none = strstr(text[i], "persistent") != NULL;
 		struct point pt;
 		struct rows rs;
 		double cost;
 
-		point_of(&pt, "issuer=cpu messages=200 mechanism=mlock");
+		point_of(&pt, "issuer=cpu messages=200 warmup=8 mechanism=mlock");
 		point_set(&pt, text[i]);
 		rows_init(&rs);
 		fs_reason_clear();
-		if (probe_path.run(&pt, &rs))
-			fail_msg("%s: %s", text[i], fs_reason());
+		for (int k = 0; probe_path.run(&pt, &rs); k++) { /* on CPUs that others use too a proxy may not run for as long as a wait lasts */
+			if (k == 4 || !strstr(text[i], "proxy") || !strstr(fs_reason(), "no completion"))
+				fail_msg("%s: %s", text[i], fs_reason());
+			rows_free(&rs);
+			rows_init(&rs);
+			fs_reason_clear();
+		}
 		cost = staged ? mean_of(&rs, "staging_copy") : mean_of(&rs, "register") + mean_of(&rs, "deregister");
 		assert_int_equal(isnan(cost), none);
 		assert_int_equal(isnan(mean_of(&rs, "total_with_registration")), none);
 		if (!none) {
 			assert_true(cost > 0);
 			assert_true(fabs(mean_of(&rs, "registration_cost") - cost) < 1e-6 * cost + 1e-3);
-			cost += total_of(&rs);
+			if (inside && !strstr(text[i], "outer")) { /* by two clocks of CPUs that keep in step */
+				assert_true(interval_of(&rs, "taken-resolved") > 0.99 * mean_of(&rs, "register"));
+				assert_true(interval_of(&rs, "caught-relayed") > 0.99 * mean_of(&rs, "deregister"));
+			}
+			cost = inside ? total_of(&rs) : cost + total_of(&rs);
 			assert_true(fabs(mean_of(&rs, "total_with_registration") - cost) < 1e-6 * cost + 1e-3);
 			assert_true(isnan(staged ? mean_of(&rs, "register") : mean_of(&rs, "staging_copy")));
 		}
@@ -263,12 +290,43 @@ static void locking_takes_longer_for_more(void **state)
 	assert_true(least[1] > 2 * least[0]);
 }
 
+static void who_can_register(void **state)
+{
+	static const struct { const char *text, *says; } refused[] = {
+		{ "issuer=gpu nic=soft", "legal: submitter=proxy, or issuer=cpu" },
+		{ "issuer=gpu nic=peer nic_gpu=gpu submitter=proxy", "legal: nic=soft" },
+		{ "issuer=cpu nic=null", "legal: nic=soft" }, { "issuer=cpu nic=soft submitter=host-doorbell", "legal: submitter=gpu or proxy" },
+		{ "issuer=cpu nic=soft submitter=proxy consumer=gpu", "consumer=auto" },
+		{ "issuer=gpu nic=soft submitter=proxy mechanism=host-register", "legal: mechanism=mlock" },
+		{ "issuer=gpu nic=soft submitter=proxy mechanism=dma-buf", "legal: mechanism=mlock, host-register" },
+		{ "issuer=gpu nic=soft submitter=proxy src_mem=gpu", "a CPU can't reach GPU memory" },
+	};
+	struct machine one = { .cpus = 4, .ngpus = 1 };
+	struct path_conf c;
+	struct point pt;
+	char why[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		point_of(&pt, "registration=on-demand mechanism=mlock size=300");
+		point_set(&pt, refused[i].text);
+		if (path_resolve(&pt, &one, &c, why, sizeof(why)) != -EINVAL || !strstr(why, refused[i].says))
+			fail_msg("%s: %s; expected \"%s\"", refused[i].text, why, refused[i].says);
+	}
+	/* control */
+	point_of(&pt, "registration=on-demand mechanism=mlock size=300 issuer=gpu nic=soft submitter=proxy");
+	if (path_resolve(&pt, &one, &c, why, sizeof(why)))
+		fail_msg("%s", why);
+	assert_int_equal(c.place[OBJ_SRC], PLACE_HOST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(once_before_and_behind), cmocka_unit_test(what_is_not_registered_is_refused),
 		cmocka_unit_test(a_mechanism_that_fails), cmocka_unit_test(a_generation_is_told_across_threads),
 		cmocka_unit_test(rows_add_up), cmocka_unit_test(locking_takes_longer_for_more),
+		cmocka_unit_test(who_can_register),
 	};
 
 	fs_log_quiet(1);

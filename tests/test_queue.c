@@ -128,7 +128,7 @@ HD void fill(struct bench *b, uint32_t n, const int kind)
 	struct coop alone = { 0, 1 };
 
 	while (b->s.h.filled < b->s.h.qs.pi + n)
-		if (!issuer_payload(&b->s, IJ_FILL, kind)) {
+		if (!issuer_payload(&b->s, IJ_FILL, kind, 0)) {
 			issue_work(&b->job, alone);
 			issuer_filled(&b->s);
 		}
@@ -140,7 +140,7 @@ HD uint32_t reap(struct bench *b, const int kind, const int instr)
 	struct coop alone = { 0, 1 };
 	uint32_t why = issuer_reap(&b->s, &b->s.h, kind, CQ_RING, instr);
 
-	if (why == IW_DONE && b->a.check && !issuer_payload(&b->s, IJ_CHECK, kind)) {
+	if (why == IW_DONE && b->a.check && !issuer_payload(&b->s, IJ_CHECK, kind, 0)) {
 		issue_work(&b->job, alone);
 		issuer_checked(&b->s, b->job.result);
 	}

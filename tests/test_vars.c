@@ -35,7 +35,7 @@ static const char *const faults[FAULTS] = {
 	[FAULT_DEAD_NIC] = "dead-nic", [FAULT_LOST_DOORBELL] = "lost-doorbell",
 	[FAULT_STALE_RECORD] = "stale-record", [FAULT_ERROR_CQE] = "error-cqe", [FAULT_LOST_CQE] = "lost-cqe",
 	[FAULT_SLOW_NIC] = "slow-nic", [FAULT_STUCK_WORKER] = "stuck-worker", [FAULT_KILLED_WORKER] = "killed-worker",
-	[FAULT_RING_OVERRUN] = "ring-overrun", [FAULT_DEAF_CONSUMER] = "deaf-consumer", [FAULT_FAILED_LAUNCH] = "failed-launch", [FAULT_LOST_WAKEUP] = "lost-wakeup",
+	[FAULT_RING_OVERRUN] = "ring-overrun", [FAULT_DEAF_CONSUMER] = "deaf-consumer", [FAULT_FAILED_LAUNCH] = "failed-launch", [FAULT_LOST_WAKEUP] = "lost-wakeup", [FAULT_LOST_COPY] = "lost-copy",
 	[FAULT_GPU_MEMORY] = "gpu-memory", [FAULT_GPU_STICKY] = "gpu-sticky",
 	[FAULT_GPU_LOST] = "gpu-lost", [FAULT_WRONG_PLACE] = "wrong-place", [FAULT_NO_REPLY] = "no-reply",
 };

@@ -61,7 +61,7 @@ METRIC_SAYS = {
     'helper_batch': 'descriptors a doorbell',
     'stale_wqe': 'stale WQEs fetched', 'stale_record': 'stale records read',
     'register': 'giving memory to a device', 'deregister': 'taking it back',
-    'staging_copy': 'copying into registered memory', 'registration_cost': 'registering and taking back, or copying',
+    'staging_copy': 'copying into registered memory', 'staging_fence': 'the fence behind that copy', 'registration_cost': 'registering and taking back, or copying',
     'total_with_registration': 'mean time with registration', 'latency_hit': 'mean time where the cache had all',
     'latency_miss': 'mean time where the cache had not all', 'xlat_hits': "lookups that the NIC's cache answered",
     'xlat_misses': 'lookups that walked',

@@ -26,7 +26,7 @@ struct issue_args {
 	uint64_t wait_ns;             /* deadline of any one wait */
 	uint32_t fill;                /* write the source slot before each intent */
 	uint32_t check;               /* compare the target slot after each noticed */
-	uint32_t hooked;              /* every fill is a job: a CPU's alone (issuer.h) */
+	uint32_t hooked;              /* every fill is a job: a hook's (issuer.h), or a copy follows (staging.h); a CPU's alone */
 	uint32_t consumed;            /* somebody completes messages (not null) */
 	uint32_t record;              /* keep marks: drain and flush between blocks */
 	uint32_t settle;              /* warm up until the rate of the clock settles */
@@ -97,7 +97,7 @@ enum issuer_why {
 };
 
 /* Wide work: what all lanes do together. */
-enum issue_job_kind { IJ_NONE, IJ_EXIT, IJ_FILL, IJ_CHECK, IJ_FLUSH };
+enum issue_job_kind { IJ_NONE, IJ_EXIT, IJ_FILL, IJ_CHECK, IJ_FLUSH, IJ_STAGE };
 struct issue_job {
 	struct planter planter;
 	int kind;

@@ -26,11 +26,11 @@ static const int cpu_ordering[ORDERINGS] = {
 #define X(o, d, k) \
 	static void lead_##o##__##d##__##k##__0(struct issuer *s) \
 	{ \
-		issuer_lead(s, ORD_##o, DBM_##d, POST_##k, CQ_RING, BARE); \
+		issuer_lead(s, ORD_##o, DBM_##d, POST_##k, CQ_RING, BARE, s->a->hooked); \
 	} \
 	static void lead_##o##__##d##__##k##__1(struct issuer *s) \
 	{ \
-		issuer_lead(s, ORD_##o, DBM_##d, POST_##k, CQ_RING, ALL); \
+		issuer_lead(s, ORD_##o, DBM_##d, POST_##k, CQ_RING, ALL, s->a->hooked); \
 	}
 CPU_ORDERINGS(EVERY_DOORBELL, X)
 #undef X
@@ -45,11 +45,11 @@ static lead_fn *const leads[ORDERINGS][DOORBELL_MODES][POST_KINDS][2] = {
 #define X(o, k) \
 	static void other_##o##__##k##__0(struct issuer *s) \
 	{ \
-		issuer_lead(s, ORD_##o, DBM_RECORD_RING, POST_##k, CQ_OTHER, BARE); \
+		issuer_lead(s, ORD_##o, DBM_RECORD_RING, POST_##k, CQ_OTHER, BARE, s->a->hooked); \
 	} \
 	static void other_##o##__##k##__1(struct issuer *s) \
 	{ \
-		issuer_lead(s, ORD_##o, DBM_RECORD_RING, POST_##k, CQ_OTHER, ALL); \
+		issuer_lead(s, ORD_##o, DBM_RECORD_RING, POST_##k, CQ_OTHER, ALL, s->a->hooked); \
 	}
 CPU_ORDERINGS(OTHER_CQ, X)
 #undef X
@@ -63,21 +63,21 @@ static lead_fn *const others[ORDERINGS][POST_KINDS][2] = {
 #define X(k) \
 	static void flex_##k(struct issuer *s) \
 	{ \
-		issuer_lead(s, s->a->ord, word_doorbell(s->a->mode), POST_##k, CQ_RING, FLEX); \
+		issuer_lead(s, s->a->ord, word_doorbell(s->a->mode), POST_##k, CQ_RING, FLEX, s->a->hooked); \
 	}
 FS_POSTS(X)
 #undef X
 #define X(o, k) \
 	static void flex_other_##k(struct issuer *s) \
 	{ \
-		issuer_lead(s, s->a->ord, word_doorbell(s->a->mode), POST_##k, CQ_OTHER, FLEX); \
+		issuer_lead(s, s->a->ord, word_doorbell(s->a->mode), POST_##k, CQ_OTHER, FLEX, s->a->hooked); \
 	}
 FS_OTHER_CQ_KIND(X, any)
 #undef X
 #define X(o, d, k) \
 	static void flex_##d##_##k(struct issuer *s) \
 	{ \
-		issuer_lead(s, s->a->ord, DBM_##d, POST_##k, CQ_RING, FLEX); \
+		issuer_lead(s, s->a->ord, DBM_##d, POST_##k, CQ_RING, FLEX, s->a->hooked); \
 	}
 FS_FLAMES_KIND(X, any, BLUEFLAME)
 #undef X
@@ -98,9 +98,9 @@ static lead_fn *const flexible_flames[POST_KINDS] = {
 };
 
 #define X(m, k) \
-	static void hand_##m##_##k##_0(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, BARE); } \
-	static void hand_##m##_##k##_1(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, ALL); } \
-	static void hand_##m##_##k##_2(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, FLEX); }
+	static void hand_##m##_##k##_0(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, BARE, s->a->hooked); } \
+	static void hand_##m##_##k##_1(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, ALL, s->a->hooked); } \
+	static void hand_##m##_##k##_2(struct issuer *s) { issuer_lead(s, ORD_NONE, MODE_##m, POST_##k, CQ_RING, FLEX, s->a->hooked); }
 FS_HANDS(X)
 #undef X
 static lead_fn *const hands[MODES][POST_KINDS][INSTRS] = {
@@ -121,12 +121,14 @@ static lead_fn *lead_of(struct issue_choice c)
 	return c.cq == CQ_OTHER ? others[c.ord][c.kind][c.instr] : leads[c.ord][c.mode][c.kind][c.instr];
 }
 
-int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage, const struct issue_hook *hook)
+int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *stage, const struct issue_hook *hook,
+		   const struct issue_staging *staging)
 {
 	struct issuer s;
 	struct issue_job job;
 	struct coop alone = { 0, 1 };
 	lead_fn *lead = lead_of(c);
+	uint64_t t0;
 	int rc;
 
 	issuer_begin(&s, a, &job, stage, c.instr);
@@ -134,7 +136,13 @@ int issuer_cpu_run(const struct issue_args *a, struct issue_choice c, uint64_t *
 		lead(&s);
 		if (job.kind == IJ_EXIT)
 			break;
-		if (a->hooked && job.kind == IJ_FILL) {
+		if (staging && job.kind == IJ_FILL) {
+			staging_fill(&s, staging);
+			issue_work(&job, alone);
+			t0 = staging_begin(&s, staging);
+			staging_work(&job, alone);
+			staging_end(&s, staging, t0);
+		} else if (a->hooked && job.kind == IJ_FILL) {
 			if ((rc = hook->ready(hook->arg, job.message)))
 				return rc;
 		} else {

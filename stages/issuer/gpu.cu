@@ -15,9 +15,10 @@ extern "C" {
 static __shared__ struct issuer issuer;
 static __shared__ struct issue_job job;
 
-/* The block of the issuer: ord and mode are literals but in the flexible form. */
-template <int KIND, int CQ, int INSTR>
-__device__ __forceinline__ void issue_block(const struct issue_args &a, const int ord, const int mode)
+/* The block of the issuer: ord and mode are literals but in the flexible form. STAGED: payloads are copied as `g` says. */
+template <int KIND, int CQ, int INSTR, int STAGED = 0>
+__device__ __forceinline__ void issue_block(const struct issue_args &a, const int ord, const int mode,
+					    const struct issue_staging *g = 0)
 {
 	extern __shared__ uint64_t stage[];
 	struct coop c = { (int)threadIdx.x - 32, 32 };
@@ -33,7 +34,10 @@ __device__ __forceinline__ void issue_block(const struct issue_args &a, const in
 			}
 			if (job.kind == IJ_EXIT)
 				return;
-			issue_work(&job, c);
+			if (STAGED && job.kind == IJ_STAGE)
+				staging_work(&job, c);
+			else
+				issue_work(&job, c);
 			agent_meet();
 		}
 	}
@@ -45,13 +49,22 @@ __device__ __forceinline__ void issue_block(const struct issue_args &a, const in
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 	a.out->smid = smid;
 	for (;;) {
-		issuer_lead(&issuer, ord, mode, KIND, CQ, INSTR);
+		issuer_lead(&issuer, ord, mode, KIND, CQ, INSTR, STAGED);
 		if (mode == DBM_BLUEFLAME_BULK && job.kind == IJ_EXIT)
 			bulk_written();
+		if (STAGED && job.kind == IJ_FILL)
+			staging_fill(&issuer, g);
 		agent_meet();
 		if (job.kind == IJ_EXIT)
 			return;
 		agent_meet();
+		if (STAGED && job.kind == IJ_FILL) {
+			uint64_t t0 = staging_begin(&issuer, g);
+
+			agent_meet();
+			agent_meet();
+			staging_end(&issuer, g, t0);
+		}
 	}
 }
 
@@ -77,6 +90,25 @@ __global__ void __launch_bounds__(AGENT_THREADS, 1) flex_flame_kernel(const __gr
 	if (!seat_taken(seat))
 		return;
 	issue_block<KIND, CQ_RING, FLEX>(a, a.ord, MODE);
+}
+
+/* The same with a copy before each message: of writes by pointer, with one doorbell or handed to a proxy. */
+template <int ORD, int MODE, int INSTR>
+__global__ void __launch_bounds__(AGENT_THREADS, 1) staged_kernel(const __grid_constant__ struct issue_args a, const struct seat seat,
+								  const __grid_constant__ struct issue_staging g)
+{
+	if (!seat_taken(seat))
+		return;
+	issue_block<POST_WRITE, CQ_RING, INSTR, 1>(a, ORD, MODE, &g);
+}
+
+static __global__ __launch_bounds__(AGENT_THREADS, 1) void flex_staged_kernel(const __grid_constant__ struct issue_args a,
+									       const struct seat seat,
+									       const __grid_constant__ struct issue_staging g)
+{
+	if (!seat_taken(seat))
+		return;
+	issue_block<POST_WRITE, CQ_RING, FLEX, 1>(a, a.ord, DBM_RECORD_RING, &g);
 }
 
 static __global__ void trap_kernel(void)
@@ -155,8 +187,24 @@ static const void *const hands[MODES - DOORBELL_MODES][4][INSTRS] = {
 static_assert(POST_READ == 2 && POST_NOP == 3 && (int)MODE_TUNED == (int)DOORBELL_MODES && MODE_BASELINE == MODE_TUNED + 1,
 	      "hands stand in the order of the enumerations");
 
+static const void *const stagers[ORDERINGS][2] = {
+#define X(o) { (const void *)staged_kernel<ORD_##o, DBM_RECORD_RING, BARE>, (const void *)staged_kernel<ORD_##o, DBM_RECORD_RING, ALL> },
+	X(NONE) X(GPU_FENCE) X(GPU_FENCE_RECORD) X(GPU_RELEASE) X(THREADFENCE) X(SYS_FENCE) X(SYS_FENCE_RECORD) X(SYS_RELEASE)
+#undef X
+};
+static const void *const staging_hands[MODES - DOORBELL_MODES][INSTRS] = {
+#define X(m) { (const void *)staged_kernel<ORD_NONE, MODE_##m, BARE>, (const void *)staged_kernel<ORD_NONE, MODE_##m, ALL>, \
+	       (const void *)staged_kernel<ORD_NONE, MODE_##m, FLEX> },
+	X(TUNED) X(BASELINE)
+#undef X
+};
+
 static const void *kernel_of(struct issue_choice c)
 {
+	if (c.staged && mode_hands(c.mode))
+		return staging_hands[c.mode - DOORBELL_MODES][c.instr];
+	if (c.staged)
+		return c.instr == FLEX ? (const void *)flex_staged_kernel : stagers[c.ord][c.instr];
 	if (mode_hands(c.mode))
 		return hands[c.mode - DOORBELL_MODES][c.kind][c.instr];
 	if (doorbell_is_flame(c.mode)) {
@@ -176,7 +224,8 @@ extern "C" int issuer_gpu_load(struct issue_choice c, int device)
 	return g ? gpu_load(g, kernel_of(c), "the issuer's kernel") : fs_fail(ENODEV, "gpu %d is not in use", device);
 }
 
-extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, int device, double patience_s)
+extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c, const struct issue_staging *staging, int device,
+			      double patience_s)
 {
 	struct gpu *g = gpu_of(device);
 	size_t shared = a->record ? (size_t)a->sink.block * SINK_SLOTS * 8 : 0;
@@ -185,7 +234,7 @@ extern "C" int issuer_gpu_run(const struct issue_args *a, struct issue_choice c,
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", device);
 	struct seat seat = gpu_issue_seat(g);
-	void *args[] = { (void *)a, &seat };
+	void *args[] = { (void *)a, &seat, (void *)staging }; /* the last is looked at where there is a third parameter */
 
 	rc = gpu_launch_seat(g, kernel_of(c), AGENT_THREADS, args, shared, g->issue_stream, &seat, "the issuer's kernel");
 	rc = rc ? rc : gpu_wait(g->issue_stream, patience_s, "the issuer's kernel");

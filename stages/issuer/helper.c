@@ -12,11 +12,18 @@
 #include "stages/issuer/helper_parts.h"
 #include "harness/err.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 enum { NAP_MS = 20 };         /* of one sleep, so that a stop is seen */
+
+static uint32_t helper_unregistered(struct helper *h)
+{
+	snprintf(h->st.why, sizeof(h->st.why), "%s", fs_reason());
+	return (uint32_t)helper_ends(h, HELPER_SOURCE);
+}
 
 /* Descriptors that are there, up to a batch: builds, and rings once. How many. */
 HD uint32_t proxy_take(struct helper *h, const int mode, const int instr)
@@ -24,7 +31,7 @@ HD uint32_t proxy_take(struct helper *h, const int mode, const int instr)
 	uint32_t n;
 
 	for (n = 0; n < h->a.batch; n++) {
-		uint64_t m = h->pi + n, lap = hand_lap(m, h->a.q.log_n), w0, w1;
+		uint64_t m = h->pi + n, lap = hand_lap(m, h->a.q.log_n), w0, w1, taken;
 		const uint8_t *slot = h->a.hand + (m & ((1u << h->a.q.log_n) - 1)) * HAND_SLOT;
 
 		w1 = ld64_acquire(slot + 8);
@@ -39,7 +46,10 @@ HD uint32_t proxy_take(struct helper *h, const int mode, const int instr)
 			h->st.found = hand_number(w1);
 			return (uint32_t)helper_ends(h, HELPER_OVERRUN);
 		}
-		helper_build(h, m, w0, helper_seen(h, m, MARK_TAKEN, instr), instr);
+		taken = helper_seen(h, m, MARK_TAKEN, instr);
+		if (UNLIKELY(h->a.source.give && h->a.source.give(h->a.source.arg, m)))
+			return helper_unregistered(h);
+		helper_build(h, m, w0, taken, instr);
 	}
 	if (n)
 		helper_ring(h, n, mode, instr);
@@ -79,6 +89,8 @@ HD uint32_t helper_reap(struct helper *h, const int instr)
 	polled();
 	t = helper_seen(h, m, MARK_CAUGHT, instr);
 	helper_put(h, m, HS_CAUGHT, t, instr);
+	if (UNLIKELY(h->a.source.back && h->a.source.back(h->a.source.arg)))
+		return helper_unregistered(h);
 	w6 = ld64(h->a.q.cq + at + 48);
 	st64(h->a.relay + at + 48, w6);
 	plant(&h->k, MARK_RELAYED, instr);

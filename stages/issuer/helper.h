@@ -59,6 +59,10 @@ struct helper_kernels {
 	int kind;                /* enum post_kind */
 };
 
+/* Of a message whose memory is registered for it alone: behind `taken`, and back before its completion is passed on. An error ends the helper,
+ * with the reason of its thread. NULL: nothing is. */
+struct helper_source { int (*give)(void *arg, uint64_t m); int (*back)(void *arg); void *arg; };
+
 struct helper_args {
 	struct queue q;          /* as the NIC sees it; depth and ci_word are not used */
 	struct route route;
@@ -75,6 +79,7 @@ struct helper_args {
 	uint64_t *armed;         /* with an event: not 0: the next CQE is to raise it */
 	int crowded;             /* it shares its CPU with whom it waits for */
 	struct helper_kernels kernels;
+	struct helper_source source; /* of a proxy that looks for completions too */
 	uint32_t fault;          /* enum helper_fault */
 	uint64_t fault_at;       /* the first message that has it */
 	struct sink_conf sink;
@@ -94,6 +99,7 @@ enum helper_end {
 	HELPER_LAUNCH,           /* a launch failed, */
 	HELPER_KERNEL,           /* or a kernel did: error */
 	HELPER_CQE,              /* not the next message's good one: w6, w7 */
+	HELPER_SOURCE,           /* memory wasn't registered, or not taken back: why */
 };
 
 struct helper_status {
@@ -103,6 +109,7 @@ struct helper_status {
 	uint64_t taken, relayed; /* messages that it has rung for, completions that it has passed on */
 	uint64_t launches;
 	uint64_t found;          /* of an overrun: the message that stood there */
+	char why[160];
 	int asleep;              /* it was in epoll when it was stopped */
 	int lost;                /* and there was a CQE: the event has not come */
 	struct helper_pair begin;

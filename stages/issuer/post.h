@@ -77,20 +77,15 @@ HD void issuer_checked(struct issuer *s, uint64_t bad)
 	s->out->wrong_words += bad;
 }
 
-/* Does the leader fill and compare by itself? */
-HD int issuer_alone(const struct issue_args *a, int job)
+/* Does the leader fill and compare by itself? `jobs`: every fill is a job, whatever its size; on a GPU a literal. */
+HD int issuer_alone(const struct issue_args *a, int job, const int jobs)
 {
-#ifdef __CUDA_ARCH__
-	(void)job;
-	return a->len <= 64;
-#else
-	return a->len <= 64 && !(a->hooked && job == IJ_FILL);
-#endif
+	return a->len <= 64 && !(jobs && job == IJ_FILL);
 }
 
 /* Small payloads by the leader alone: 1. Others become a job. Source of the data:
  * local for a write, remote for a read. */
-HD int issuer_payload(struct issuer *s, int job, const int kind)
+HD int issuer_payload(struct issuer *s, int job, const int kind, const int jobs)
 {
 	const struct issue_args *a = s->a;
 	int local = (job == IJ_FILL) == (kind != POST_READ);
@@ -98,7 +93,7 @@ HD int issuer_payload(struct issuer *s, int job, const int kind)
 	uint8_t *at = slot_of(local ? a->local : a->remote_view, a, m);
 	struct coop alone = { 0, 1 };
 
-	if (!issuer_alone(a, job)) {
+	if (!issuer_alone(a, job, jobs)) {
 		s->job->kind = job;
 		s->job->at = at;
 		s->job->bytes = a->len;
@@ -273,7 +268,7 @@ HD void issuer_finish(struct issuer *s, uint64_t status, const int kind)
 /* ---- the leader ---- */
 
 /* Goes on with the pass until there is wide work, which it leaves in the job. */
-HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int kind, const int cq, const int instr)
+HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int kind, const int cq, const int instr, const int jobs)
 {
 	uint32_t why;
 
@@ -290,7 +285,7 @@ HD void issuer_lead(struct issuer *s, const int ord, const int mode, const int k
 		}
 		why = issuer_run(s, ord, mode, kind, cq, instr);
 		if (why == IW_FILL || why == IW_CHECK) {
-			if (!issuer_payload(s, why == IW_FILL ? IJ_FILL : IJ_CHECK, kind))
+			if (!issuer_payload(s, why == IW_FILL ? IJ_FILL : IJ_CHECK, kind, jobs))
 				return;
 		} else if (why == IW_CQE) {
 			issuer_finish(s, issue_odd_cqe(s), kind);
