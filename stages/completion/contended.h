@@ -128,6 +128,7 @@ HD void cont_trip_begin(struct cont_trip *t, const struct cont_trip_args *h)
 	t->h = h;
 	t->k = t->m = t->sent = 0;
 	rtt_begin(&h->r, &t->s, RTT_PUT);
+	t->s.wait = RTT_AT_CQE; /* what of a wait for the others is said */
 }
 
 /* Before the decision to send: nothing of the payload is on its way, and the responder looks for it. */
