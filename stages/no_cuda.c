@@ -143,7 +143,7 @@ int visible_gpu_read(const struct visible_args *a, int acquire, int loaded, int 
 	return absent();
 }
 int cont_gpu_load(struct cont_choice c) { (void)c; return absent(); }
-int cont_gpu_run(const struct cont_args *a, struct cont_choice c, double patience_s) { (void)a; (void)c; (void)patience_s; return absent(); }
+int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s) { (void)h; (void)c; (void)patience_s; return absent(); }
 int rtt_gpu_load(struct rtt_choice c) { (void)c; return absent(); }
 int rtt_gpu_run(const struct rtt_hand_args *h, struct rtt_choice c, double patience_s) { (void)h; (void)c; (void)patience_s; return absent(); }
 

@@ -97,6 +97,8 @@ const struct var fs_vars[] = {
 	{ .name = "others_batch", .unit = "", NUMBERS(1, 256), .def = "1", .help = "messages that each of the others rings for at once" },
 	{ .name = "others_pace", .unit = "ns", NUMBERS(0, 1000000), .def = "0",
 	  .help = "from one batch of each of the others to its next; 0: as fast as there is room" },
+	{ .name = "trip", .unit = "", .words = JOIN("" FS_TRIPS(WORD3)), NO_NUMBERS, .def = "one-way",
+	  .help = "what is timed beside others: a message up to its completion, or a put and the reply of an agent that saw it" },
 	{ .name = "nic_workers", .unit = "", .words = "auto", NUMBERS(1, WIDE_WORKERS_MAX), .def = "auto",
 	  .help = "SMs or CPU threads of a NIC with many queues; auto: as many as queues, at most 32 SMs or a quarter of the CPUs" },
 	{ .name = "cq", .unit = "", .words = "ring|collapsed", NO_NUMBERS, .def = "ring",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Messages that are timed while others post through the same NIC, by GPU agents: every order in private and shared
-# queues, to a NIC on other SMs and on CPUs; the intervals have no rest; the others carry load, and as much as their
+# queues, to a NIC on other SMs and on CPUs, and round trips there; the intervals have no rest; the others carry load, and as much as their
 # pace asks for; faults end in words. Control: with nobody beside it nothing is carried.
 #
 #   tests/gpu_contended.sh FIVESTAGE
@@ -60,6 +60,14 @@ for nic in "peer nic_gpu=gpu" soft; do
 		expect "$n-$queue-paced" 0 ' 0 failed' $safe others_queue=$queue others=8 others_pace=100000
 		expect "$n-$queue-key" 1 'CQE with syndrome 0x13' $safe others_queue=$queue others=2 fault=key
 		expect "$n-$queue-error" 1 'CQE with syndrome 0x14' $safe others_queue=$queue others=2 fault=error-cqe
+		expect "$n-$queue-trip" 0 ' 0 failed' nic=$nic trip=round others=8 others_queue=$queue others_batch=4 others_pace=100000 "ordering=$orders"
+		expect "$n-$queue-trip-pointer" 0 ' 0 failed' $safe trip=round others=8 others_queue=$queue size=64 reply=put,signal
+		expect "$n-$queue-trip-many" 0 ' 0 failed' $safe trip=round others_queue=$queue others=0,1,8,64
+		expect "$n-$queue-trip-silent" 124 'no reply in 2 s; its put is completed' $safe trip=round others_queue=$queue others=2 fault=no-reply
+		echo "$n $queue: round trips of $(mean "$n-$queue-trip-many" total - rtt | tr '\n' ' ')ns beside 0, 1, 8 and 64"
+		awk -v t="$(mean "$n-$queue-trip-pointer" total - rtt | head -n 1)" -v r="$(mean "$n-$queue-trip-pointer" - - responder | head -n 1)" \
+			-v w="$(mean "$n-$queue-trip-pointer" - - both_ways | head -n 1)" 'BEGIN { d = t - r - w; exit !(t > 0 && d < 1 && d > -1) }' ||
+			bad "$n $queue: both ways and the responder aren't the round trip"
 		expect "$n-$queue-dead" 124 'no completion of message' $safe others_queue=$queue others=2 fault=dead-nic
 		mapfile -t carried < <(mean "$n-$queue-many" - - carried)
 		echo "$n $queue: carried ${carried[*]} Mmsg/s beside 0, 1, 8 and 64; total $(mean "$n-$queue-many" total - latency | tr '\n' ' ')ns"

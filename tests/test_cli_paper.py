@@ -212,12 +212,14 @@ class Paper(Case):
             self.assertEqual((of['absent'], of['probe']), ('skip', 'contended'))
         # the paper's 0 to 64 blocks, in either queue; and one comparison of the queues at the same pace
         for place in ('own', 'other', 'soft'):
-            queues = {of.get('others_queue', 'private') for s, of in config.items()
+            queues = {(of.get('trip', 'one-way'), of.get('others_queue', 'private')) for s, of in config.items()
                       if s.startswith(place + '-') and of['vary'] == 'others' and of['values'] == '0, 1..64*2'}
-            self.assertEqual(queues, self.legal('others_queue'), place)
+            trips = {'one-way'} if place == 'other' else self.legal('trip')
+            self.assertEqual(queues, {(t, q) for t in trips for q in self.legal('others_queue')}, place)
         paced = [of for of in config.values() if of['vary'] == 'others_queue']
         self.assertTrue(all(int(of['others_pace']) for of in paced))
-        self.assertEqual({(of['issuer'], of['nic']) for of in paced}, {('gpu', 'peer'), ('gpu', 'soft'), ('cpu', 'soft')})
+        self.assertEqual({(of.get('trip', 'one-way'), of['issuer'], of['nic']) for of in paced},
+                         {(t, i, n) for t in self.legal('trip') for i, n in (('gpu', 'peer'), ('gpu', 'soft'), ('cpu', 'soft'))})
         rows, _ = self.ran('F6.ini', 'messages=200', 'warmup=16')
         self.check_rows(rows, config)
         for v in self.legal('others_queue'):
@@ -226,6 +228,9 @@ class Paper(Case):
             parts = [float(r['mean']) for (stage, i), r in mine.items() if i != '-']
             self.assertAlmostEqual(sum(parts), float(mine[('total', '-')]['mean']), delta=1e-6 * sum(parts) + 1e-3)
             self.assertEqual(len([r for r in rows['cpu-queue'] if r['value'] == v and r['metric'] == 'carried']), 1)
+            mine = {r['metric']: float(r['mean']) for r in rows['cpu-trip'] if r['value'] == v and r['metric'] != 'latency'}
+            self.assertEqual(mine.keys(), {'rtt', 'responder', 'both_ways', 'wrong_words', 'carried', 'nic_busy'})
+            self.assertAlmostEqual(mine['responder'] + mine['both_ways'], mine['rtt'], delta=1e-6 * mine['rtt'] + 1e-3)
 
     def test_goodputs(self):
         config = sections('F8.ini')
@@ -301,13 +306,16 @@ class Paper(Case):
             places.setdefault((of['issuer'], of['nic'], of.get('nic_gpu', 'auto')), set()).add(of['others_pace'])
         self.assertEqual(places.keys(), {('gpu', 'peer', 'gpu'), ('gpu', 'peer', '1'), ('gpu', 'soft', 'auto'), ('cpu', 'soft', 'auto')})
         self.assertEqual({len(v) for k, v in places.items() if k[0] == 'gpu'}, {2})
+        # the paper's are round trips
+        self.assertEqual({(of['issuer'], of['nic'], of['others_pace']) for of in config.values() if of.get('trip') == 'round'},
+                         {(of['issuer'], of['nic'], of['others_pace']) for of in config.values()})
         for s, of in config.items():                    # an order that is promised to that NIC
             self.assertEqual(of.get('ordering') == 'sys-fence-record', of['issuer'] == 'gpu' and of.get('nic_gpu') != 'gpu', s)
         rows, plan = self.ran('T11.ini', 'messages=200', 'warmup=16')
         self.assertEqual({s: values(of) for s, of in config.items()}, plan)
         self.check_rows(rows, config)
-        for metric in ('latency', 'carried'):
-            self.assertEqual({r['value'] for r in rows['cpu'] if r['metric'] == metric and r['mean']}, self.legal('others_queue'))
+        for s, metric in (('cpu', 'latency'), ('cpu', 'carried'), ('cpu-trip', 'rtt'), ('cpu-trip', 'carried')):
+            self.assertEqual({r['value'] for r in rows[s] if r['metric'] == metric and r['mean']}, self.legal('others_queue'))
 
     def test_starts(self):
         config = sections('launch.ini')

@@ -144,17 +144,19 @@ class Published(Case):
                                                                  if r['where'] == 'Table 10' and r['metric'] == f'rate {clock}'})
 
     def test_whose_queue(self):
-        """Round trips beside a message's total: a series of their own, and the legend says what they are."""
-        Run.VARIABLES.update(others_queue='private')
-        self.addCleanup(lambda: Run.VARIABLES.pop('others_queue'))
-        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'gpu'}).write()
+        """Round trips beside round trips, and beside nothing else."""
+        Run.VARIABLES.update(others_queue='private', trip='one-way')
+        self.addCleanup(lambda: [Run.VARIABLES.pop(k) for k in ('others_queue', 'trip')])
+        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'gpu', 'trip': 'round'}).write()
         self.beside()
         svg = self.svg('q.sweep.published')
         self.close(svg.markers('published.total.0'), {'private': 13.9, 'shared': 27.3})     # us
         self.assertNotIn(13.9, [round(v, 1) for i in svg.ids if i.startswith('points.') for v in svg.markers(i).values()])
         self.assertIn('rtt p50 of GDAKI; Table 11', ' '.join(' '.join(svg.texts_of('legend')).split()))
-        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'cpu'}).write()
+        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'cpu', 'trip': 'round'}).write()
         self.refuses('issuer')
+        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'gpu'}).write()
+        self.refuses('trip=round', 'trip=one-way')
 
     def test_single_point(self):
         Run(self.dir).experiment('u', base={'issuer': 'gpu', 'ordering': 'none'}).write()

@@ -95,9 +95,10 @@ begin h200/F7 figures/F7.ini
 row "$d" batch-3 total - rate 5 32
 sed -i '/,rate,/s/ok,,$/flagged,nic-limit,"the stand-in was the limit: its 4 workers"/' "$d/summary.csv"
 begin h200/F6 figures/F6.ini
-# queue EXPERIMENT ROOM FENCE REST
+printf 'point,trip,\nx,round,\n' >"$d/plan.csv"
+# queue EXPERIMENT ROOM FENCE REST [METRIC]
 queue() {
-	row "$d" "$1" total - latency 10000 $(($2 + $3 + $4))
+	row "$d" "$1" total - "${5-latency}" 10000 $(($2 + $3 + $4))
 	row "$d" "$1" issue intent-reserved latency 10000 "$2"
 	row "$d" "$1" handoff turn-rung latency 10000 "$3"
 	row "$d" "$1" - rung-noticed latency 10000 "$4"
@@ -107,8 +108,12 @@ queue own-paced-1 240 320 3440
 queue own-paced-2 500 330 2470
 queue soft-paced-1 240 1200 3560
 queue soft-paced-2 1040 1210 3750
-peer_shared=${id[own-paced-2]} soft_shared=${id[soft-paced-2]}
-sed -i 's/\(,total,-,.*,latency,ns,10000,\)\([0-9]*\)00,,,/\1\200,\200,\240,/' "$d/summary.csv" # an interval of 40 ns
+queue own-trip-paced-1 240 320 5440 rtt
+queue own-trip-paced-2 440 320 5840 rtt
+queue soft-trip-paced-1 240 1200 8560 rtt
+queue soft-trip-paced-2 240 1200 9560 rtt
+peer_shared=${id[own-paced-2]} soft_shared=${id[soft-paced-2]} trip_shared=${id[own-trip-paced-2]}
+sed -i 's/\(,total,-,.*,[lr][at]t[a-z]*,ns,10000,\)\([0-9]*\)00,,,/\1\200,\200,\240,/' "$d/summary.csv" # an interval of 40 ns
 begin h200/T3-rtt figures/T3-rtt.ini
 row "$d" own-delay-2 - - respond_delta 300 50030
 for f in visible F8 pays submit-quick; do run "$tmp/good/h200/$f" 1 $gpu; done
@@ -167,15 +172,23 @@ wrong "another load" h200 submission "shared queue over private, peer" "0.3 and 
 	edit "/$peer_shared.*,carried,/s/,33000,0.32,/,33000,0.3,/" F6/summary.csv
 wrong "a load that was late" h200 submission "shared queue over private, soft" "behind" \
 	edit "/$soft_shared.*,carried,/s/ok,,\$/flagged,behind,behind/" F6/summary.csv
+wrong "another load beside round trips" h200 submission "the same of a round trip, peer" "0.3 and 0.32 M/s" \
+	edit "/$trip_shared.*,carried,/s/,33000,0.32,/,33000,0.3,/" F6/summary.csv
+wrong "no round trips though there should be" h200 submission "the same of a round trip, peer" "no such row" edit "/$trip_shared/d" F6/summary.csv
 wrong "no queue that is shared" h200 submission "shared queue over private, soft" "no such row" edit "/$soft_shared/d" F6/summary.csv
 wrong "a delay that doesn't come back" h200 submission "a delay of 50 us" "+1.20 % (50600 ns)" edit 's/,300,50030,/,300,50600,/' T3-rtt/summary.csv
 wrong "a slow set" h200 submission "the set" "368 s" edit 's/21000000000/249000000000/' visible/run.json
 wrong "a slow quick form" h200 submission "the quick form" "61 s" edit 's/21000000000/62000000000/' submit-quick/run.json
 # which interval differs most, and by how much the totals do
 said=$(cd "$tmp/good" && "$src/scripts/targets" -s submission h200)
-for words in "0.825 \[0.819, 0.831\] (3300 of 4000 ns), most in rung-noticed -970" "1.200 \[1.194, 1.206\] (6000 of 5000 ns), most in intent-reserved +800"; do
+for words in "0.825 \[0.819, 0.831\] (3300 of 4000 ns), most in rung-noticed -970" "1.200 \[1.194, 1.206\] (6000 of 5000 ns), most in intent-reserved +800" \
+	"1.100 \[1.095, 1.105\] (6600 of 6000 ns), most in rung-noticed +400" "(11000 of 10000 ns), most in rung-noticed +1000"; do
 	grep -q "$words" <<<"$said" || { echo "no \"$words\" in:"; echo "$said"; bad=$((bad + 1)); }
 done
+# a run from before there were round trips
+rm "$tmp/good/h200/F6/plan.csv"
+said=$(cd "$tmp/good" && "$src/scripts/targets" -s submission h200) || { echo "a run without round trips should be a note"; bad=$((bad + 1)); }
+grep -q '^note *the same of a round trip.*without any' <<<"$said" || { echo "no note of round trips in:"; echo "$said"; bad=$((bad + 1)); }
 # runs that are not there
 rm -r "$tmp/good/h200"/{submitters,F6,F7,pays,submit-quick}
 said=$(cd "$tmp/good" && "$src/scripts/targets" -s submission h200) || { echo "what is not there should be a note"; bad=$((bad + 1)); }

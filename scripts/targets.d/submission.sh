@@ -50,17 +50,18 @@ proxy_total() {
 	fi
 }
 
-# queues WHAT DIR SETTING...: a message in the queue of a load, over one beside it. The interval is of the messages of one
+# queues WHAT DIR SETTING...: a message, or with trip=round a round trip, in the queue of a load, over one beside it. The interval is of the messages of one
 # process, and says nothing of the next one.
 queues() {
-	local what=$1 dir=$2 private shared load=() p limit="loads within $same_load_percent %" said
+	local what=$1 dir=$2 private shared load=() p limit="loads within $same_load_percent %" said whole=latency
 	shift 2
+	[[ " $* " != *" trip=round "* ]] || whole=rtt
 	private=$(id contended depth=64 others=8 others_batch=4 others_pace=100000 nic_workers=1 "$@")
 	shared=$(id contended depth=64 others=8 others_batch=4 others_pace=100000 nic_workers=1 others_queue=shared "$@")
 	for p in "$private" "$shared"; do
 		series "$dir" "$p" - - carried 1
 		load+=("${mean:-0}")
-		[ -n "$why" ] || series "$dir" "$p" total - latency "$messages"
+		[ -n "$why" ] || series "$dir" "$p" total - $whole "$messages"
 		[ -z "$why" ] || break
 	done
 	if [ -n "$why" ]; then
@@ -68,8 +69,8 @@ queues() {
 		return
 	fi
 	rows "$dir"
-	said=$(awk -F '\t' -v private="$private" -v shared="$shared" '
-		$5 != "latency" || ($1 != private && $1 != shared) { next }
+	said=$(awk -F '\t' -v private="$private" -v shared="$shared" -v whole=$whole '
+		($5 != "latency" && $5 != whole) || ($1 != private && $1 != shared) { next }
 		$3 == "total" { sum[$1] += $7; n[$1]++; if ($11 == "" || $12 == "") none = 1; half[$1] += ($12 - $11) / 2; next }
 		$4 != "-" { part[$4] += $1 == shared ? $7 : -$7 }
 		END {
@@ -130,6 +131,12 @@ submission_targets() {
 	if there "shared queue over private" "loads within $same_load_percent %" "$d/F6"; then
 		queues "shared queue over private, peer" "$d/F6" nic=peer nic_gpu=gpu
 		queues "shared queue over private, soft" "$d/F6" ordering=sys-fence-record
+		if grep -q ',round,' "$d/F6/plan.csv" 2>/dev/null; then
+			queues "the same of a round trip, peer" "$d/F6" nic=peer nic_gpu=gpu trip=round
+			queues "the same of a round trip, soft" "$d/F6" ordering=sys-fence-record trip=round
+		else
+			line note "the same of a round trip" - "loads within $same_load_percent %" "$d/F6" "it was run without any"
+		fi
 	fi
 	there "a delay of 50 us in a round trip" "within $delay_percent %" "$d/T3-rtt" && delayed "$d/T3-rtt"
 	there "the set" "<= $submission_s s" "$d"/{submitters,T3-rtt,visible,F6,F7,F8,pays} &&

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum { SEED = 0x2b7c91e5, PAGE = 4096 };
-#define WAIT_NS 2000000000ull   /* of any one wait of an agent in which nothing goes on */
 
 static void mem_term(struct cont_mem *m)
 {
@@ -21,16 +20,28 @@ static void mem_term(struct cont_mem *m)
 	place_free(&m->stamps);
 	place_free(&m->words);
 	place_free(&m->own);
+	cont_trip_term(m);
+}
+
+/* With round trips one more queue's worth of payload slots than there are queues: the puts'. */
+static struct rate_conf slots_of(const struct cont_conf *c)
+{
+	struct rate_conf r = c->rate;
+
+	r.queues += c->choice.trip == TRIP_ROUND;
+	return r;
 }
 
 static int mem_init(struct cont_mem *m, const struct cont_conf *c)
 {
 	int near_ = c->choice.device >= 0 ? c->choice.device : PLACE_HOST, pinned = c->rate.path.pinned, rc;
+	struct rate_conf slots = slots_of(c);
 
-	if ((rc = rate_mem_init(&m->rate, &c->rate)) ||
+	if ((rc = rate_mem_init(&m->rate, &slots)) ||
 	    (rc = place_alloc(&m->stamps, near_, c->messages * CONT_STAMPS * 8, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->words, near_, CONT_COUNTS + (size_t)c->choice.agents * SHARE_LINE, PAGE, pinned)) ||
-	    (rc = place_alloc(&m->own, near_, sizeof(struct cont_out), PAGE, pinned)))
+	    (rc = place_alloc(&m->own, near_, sizeof(struct cont_out), PAGE, pinned)) ||
+	    (rc = cont_trip_init(m, c)))
 		return rc;
 	if ((rc = rate_mem_reset(&m->rate, &c->rate)) || (rc = place_set(&m->words, 0)))
 		return rc;
@@ -41,7 +52,9 @@ static void args_fill(const struct cont_mem *m, const struct cont_conf *c, struc
 {
 	memset(a, 0, sizeof(*a));
 	rate_args_fill(&m->rate, &c->rate, &a->q);
-	a->q.wait_ns = WAIT_NS;
+	a->q.agents = c->senders;
+	a->q.queues = c->queues;
+	a->q.wait_ns = CONT_WAIT_NS;
 	a->messages = c->messages;
 	a->warmup = c->warmup;
 	a->seed = SEED;
@@ -58,7 +71,7 @@ static int verdict_of_agents(const struct cont_conf *c, const struct cont_got *g
 	const struct rate_out *bad = NULL;
 	char words[256], who[32] = "the timed one";
 
-	for (uint32_t i = 0; i < c->choice.agents; i++)
+	for (uint32_t i = 0; i < c->senders; i++)
 		if (g->out[i].status != RATE_OK && (!bad || bad->status == RATE_GIVEN_UP))
 			bad = &g->out[i];
 	if (!bad)
@@ -74,7 +87,7 @@ static int verdict_of_agents(const struct cont_conf *c, const struct cont_got *g
 			       path_order_words(&c->rate.path, words, sizeof(words)));
 	if (bad->status == RATE_TIMEOUT)
 		return fs_fail(ETIMEDOUT, "%s: no completion of message %llu, or no turn, while nothing went on for %.0f s; the NIC has done %llu messages", who,
-			       (unsigned long long)bad->at, WAIT_NS / 1e9, (unsigned long long)done);
+			       (unsigned long long)bad->at, CONT_WAIT_NS / 1e9, (unsigned long long)done);
 	return fs_fail(EPROTO, "%s ended without a status", who);
 }
 
@@ -83,14 +96,15 @@ int cont_verdict(const struct cont_conf *c, const struct cont_got *g)
 	int safe = strcmp(c->rate.path.order_class, "unsafe"), rc;
 	uint64_t posted = 0, done = 0, odd = 0, stale = 0;
 
-	for (uint32_t i = 0; i < c->choice.agents; i++)
+	for (uint32_t i = 0; i < c->senders; i++)
 		posted += g->out[i].messages;
+	posted += g->trip[RTT_REPLY].sent;
 	for (uint32_t i = 0; i < c->rate.workers; i++) {
 		done += g->nic[i].wqes;
 		odd += g->nic[i].odd_doorbells;
 		stale += g->nic[i].stale_wqe;
 	}
-	if ((rc = verdict_of_agents(c, g, done)))
+	if ((rc = cont_trip_failed(c, g)) || (rc = verdict_of_agents(c, g, done)))
 		return rc;
 	if (done != posted)
 		return fs_fail(EPROTO, "%llu messages were posted, and the NIC has done %llu", (unsigned long long)posted, (unsigned long long)done);
@@ -100,20 +114,20 @@ int cont_verdict(const struct cont_conf *c, const struct cont_got *g)
 		return fs_fail(EBADMSG, "%llu stale WQE fetches in a point whose order is %s", (unsigned long long)stale, c->rate.path.order_class);
 	if (g->wrong && safe)
 		return fs_fail(EBADMSG, "%llu wrong words at the end, in payloads", (unsigned long long)g->wrong);
-	return 0;
+	return cont_trip_verdict(c, g);
 }
 
 /* What stands at the targets, by what was posted into each queue. */
 static int check_payloads(const struct cont_mem *m, const struct cont_conf *c, struct cont_got *g)
 {
-	uint64_t *posted = calloc(c->rate.queues, sizeof(*posted));
+	uint64_t *posted = calloc(c->queues, sizeof(*posted));
 	int64_t wrong;
 
 	if (!posted)
 		return fs_fail(ENOMEM, "no memory to check payloads");
-	for (uint32_t i = 0; i < c->choice.agents; i++)
-		posted[i % c->rate.queues] += g->out[i].messages;
-	wrong = rate_wrong_of(&m->rate, &c->rate, posted);
+	for (uint32_t i = 0; i < c->senders; i++)
+		posted[i % c->queues] += g->out[i].messages;
+	wrong = c->choice.trip == TRIP_ROUND ? cont_trip_wrong(m, c, posted) : rate_wrong_of(&m->rate, &c->rate, posted);
 	free(posted);
 	if (wrong < 0)
 		return (int)wrong;
@@ -124,22 +138,24 @@ static int check_payloads(const struct cont_mem *m, const struct cont_conf *c, s
 static int run_pass(struct cont_mem *m, const struct cont_conf *c, struct cont_got *g)
 {
 	struct nic_many many;
-	struct cont_args a;
+	struct cont_trip_args h;
 	struct nic_run *nic;
 	int gpu = c->choice.device >= 0, rc, rc2;
 
-	args_fill(m, c, &a);
+	args_fill(m, c, &h.a);
+	cont_trip_fill(m, c, &h);
 	rate_nic_fill(&c->rate, &many);
 	rate_wide_fill(&m->rate, &c->rate, &many.wide);
 	many.wide.fault_at = c->warmup + c->messages / 2; /* of the timed message's queue */
 	if ((gpu && (rc = cont_gpu_load(c->choice))) || (rc = c->rate.path.nic->start_many(&many, &nic)))
 		return rc;
-	rc = gpu ? cont_gpu_run(&a, c->choice, RATE_PASS_S) : cont_cpu_run(c, &a, RATE_PASS_S);
+	rc = gpu ? cont_gpu_run(&h, c->choice, RATE_PASS_S) : cont_cpu_run(c, &h, RATE_PASS_S);
 	rc2 = c->rate.path.nic->stop_many(nic, g->nic);
 	if (rc == -EBUSY || rc2)
 		return rc2 == -EBUSY || !rc ? rc2 : rc;
 	if (rc || (rc = place_read(&m->rate.out, 0, g->out, c->choice.agents * sizeof(*g->out))) ||
-	    (rc = place_read(&m->own, 0, &g->own, sizeof(g->own))) || (rc = check_payloads(m, c, g)))
+	    (rc = place_read(&m->own, 0, &g->own, sizeof(g->own))) ||
+	    (c->choice.trip == TRIP_ROUND && (rc = place_read(&m->trip.out, 0, g->trip, sizeof(g->trip)))) || (rc = check_payloads(m, c, g)))
 		return rc;
 	return cont_verdict(c, g);
 }
@@ -155,6 +171,8 @@ static void found(const struct cont_conf *c, const struct cont_got *g, struct ro
 	rows_found(out, "issuer", "%s", place_name(p->issuer_gpu, name, sizeof(name)));
 	if (c->choice.device >= 0)
 		rows_found(out, "issuer_smid", "%llu", (unsigned long long)g->out[0].smid);
+	if (c->choice.device >= 0 && c->choice.trip == TRIP_ROUND)
+		rows_found(out, "responder_smid", "%llu", (unsigned long long)g->out[c->senders].smid);
 	rows_found(out, "queues", "%u", c->rate.queues);
 	rows_found(out, "nic_workers", "%u", c->rate.workers);
 	rows_found(out, "poll_ticks", "%llu", (unsigned long long)g->own.poll_ticks);
@@ -207,14 +225,14 @@ static double cont_guess(const struct point *pt)
 {
 	double messages = fs_is(pt, "messages", "auto") ? CONT_MESSAGES : (double)fs_num(pt, "messages");
 	double warmup = fs_is(pt, "warmup", "auto") ? CONT_WARMUP : (double)fs_num(pt, "warmup");
-	double each_ns = (fs_is(pt, "issuer", "cpu") ? 5000 : 15000) + 1000 * (double)fs_num(pt, "others");
+	double each_ns = (fs_is(pt, "issuer", "cpu") ? 5000 : 15000) * (fs_is(pt, "trip", "round") ? 2 : 1) + 1000 * (double)fs_num(pt, "others");
 
 	return 0.05 + (messages + warmup) * each_ns * 1e-9;
 }
 
 const struct probe probe_contended = {
 	.name = "contended",
-	.help = "one message at a time while others post through the same NIC, into queues of their own or into its own",
+	.help = "one message or round trip at a time while others post through the same NIC, into queues of their own or into its own",
 	.reads = cont_reads,
 	.check = cont_check,
 	.run = cont_probe,

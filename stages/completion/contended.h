@@ -8,16 +8,33 @@
  * clock, so its intervals add up by construction. The others post batches until it has ended,
  * without a pause or one every pace_ns; how many they have rung for stands in a line each, and is
  * read before and behind the measured messages: that is the load that was carried.
+ *
+ * Or a round trip at a time: what is posted is a put into memory of a responder's, one more agent, which
+ * replies through a queue that nobody else has; the sixth stamp is the reply's. Payloads are numbered by
+ * trips there, since a shared queue's index of its message is known to the sender alone, and have slots
+ * of their own.
  */
 #ifndef FS_CONTENDED_H
 #define FS_CONTENDED_H
 
+#include "stages/completion/rtt.h"
 #include "stages/handoff/rate.h"
 #include "stages/queue/sink.h"
 
 #define FS_OTHERS_QUEUES(X) \
 	X(PRIVATE, "private", "each posts into a queue of its own") \
 	X(SHARED, "shared", "all post into the timed message's queue, and hand off to each other")
+
+#define FS_TRIPS(X) \
+	X(ONE_WAY, "one-way", "noticed by its completion") \
+	X(ROUND, "round", "a put, noticed by the reply of an agent that saw it in its memory")
+
+enum trip_word {
+#define X(NAME, word, help) TRIP_##NAME,
+	FS_TRIPS(X)
+#undef X
+	TRIPS
+};
 
 enum { OTHERS_MAX = 64 };          /* the blocks that post beside */
 
@@ -51,6 +68,16 @@ struct cont_out {
 	uint64_t poll_ticks, unsettled;
 	uint64_t overdue;               /* not 0: the pass lasted longer than one may, up to this message */
 };
+
+/* Of round trips; `a` first, which is all that others are given. */
+struct cont_trip_args {
+	struct cont_args a;
+	struct rtt_args r;              /* way[RTT_PUT]: a.q with payload slots of the trips; way[RTT_REPLY]: the responder's queue alone */
+	uint64_t *mine;                 /* [slot_mask + 1]: the index in its queue of the last trips' puts */
+};
+
+/* The timed agent's, of trip k, whose put has index m. */
+struct cont_trip { const struct cont_trip_args *h; struct rtt_side s; uint64_t k, m, sent; };
 
 HD uint64_t *cont_count(const struct cont_args *a, uint32_t agent) { return (uint64_t *)(a->words + CONT_COUNTS + (uint64_t)agent * SHARE_LINE); }
 
@@ -94,9 +121,83 @@ HD uint32_t cont_poll_ticks(const uint8_t *at, int gettime)
 	return (uint32_t)least;
 }
 
-/* The timed message. `dither`: the phase of the first look at its CQE is random below it. */
-HD void cont_message(const struct cont_args *a, struct rate_agent *g, uint64_t t[CONT_STAMPS], uint64_t *rnd, uint32_t dither,
-		     const int ord, const int form, const int kind)
+/* ---- a round trip ---- */
+
+HD void cont_trip_begin(struct cont_trip *t, const struct cont_trip_args *h)
+{
+	t->h = h;
+	t->k = t->m = t->sent = 0;
+	rtt_begin(&h->r, &t->s, RTT_PUT);
+	t->s.wait = RTT_AT_CQE; /* what of a wait for the others is said */
+}
+
+/* Before the decision to send: nothing of the payload is on its way, and the responder looks for it. */
+HD int cont_trip_ready(struct cont_trip *t, const int kind)
+{
+	rtt_fill(&t->h->r.way[RTT_PUT], &t->s, t->k, kind);
+	return rtt_await_ready(&t->h->r, &t->s, t->k);
+}
+
+/* WQE m, with the payload of the trip. */
+HD void cont_trip_build(struct cont_trip *t, uint64_t m, const int kind)
+{
+	const struct rate_args *q = &t->h->r.way[RTT_PUT];
+	uint64_t off = rtt_offset(q, t->k), w[WQE_WORDS];
+	struct resolved x = { q->lkey, q->rkey, t->s.g.remote + off };
+
+	wqe_build_at(&t->s.g.q, w, m, rate_number(RTT_PUT, t->k), &x, t->s.g.local + off, q->len, kind);
+	wqe_store(&t->s.g.q, m, w, q->len, kind);
+}
+
+/* Until the reply is there. What comes of it stands in the agent's status. */
+HD void cont_trip_await(struct cont_trip *t)
+{
+	const uint8_t *at = rtt_last(&t->s, t->k);
+	const uint64_t want = rtt_want(&t->s, t->k), mask = t->s.mask;
+	const int crowded = t->s.in->crowded;
+	struct patience late = { 0, 0 };
+	uint32_t polls = 0;
+
+	while (rtt_poll(at, want, mask, &polls, crowded) != want) {
+		t->s.g.at = t->k;
+		if (rtt_refused(&t->s, t->m) || rate_late(&t->h->r.way[RTT_PUT], &t->s.g, &late)) {
+			t->s.wait = RTT_AT_PAYLOAD;
+			return;
+		}
+	}
+}
+
+/* Behind the stamps: every word of the reply, and the put's own completion. */
+HD void cont_trip_settle(struct cont_trip *t, const int form)
+{
+	const struct rate_args *q = &t->h->r.way[RTT_PUT];
+
+	t->s.seen++;
+	rtt_compare(&t->s, t->k);
+	t->s.wait = RTT_AT_CQE;
+	rate_done(q, &t->s.g, t->m, form_owns(form) ? 0 : share_word(t->s.g.share, SHARE_TURN));
+	polled();
+	t->h->mine[t->k & q->slot_mask] = t->m;
+}
+
+HD void cont_trip_end(struct cont_trip *t, const int form)
+{
+	struct rtt_out *o = &t->h->r.out[RTT_PUT];
+
+	/* where others are laps ahead their room says that the put is done, as in rate_done() */
+	if (t->s.g.status == RATE_TIMEOUT && t->s.wait == RTT_AT_PAYLOAD)
+		o->sent_done = rtt_sent_done(&t->s, t->m, DBM_RECORD_RING) ||
+			       (!form_owns(form) && ld64(share_word(t->s.g.share, SHARE_TURN)) > t->m + t->s.g.q.depth);
+	rtt_end(&t->h->r, &t->s, o, t->sent);
+	st64_release_sys(rtt_word(&t->h->r, RTT_OVER), 1);
+}
+
+/* ---- */
+
+/* The timed message. `dither`: the phase of the first look at its CQE, or reply, is random below it. `trip`: a literal 0
+ * where it is no round trip. */
+HD void cont_message(const struct cont_args *a, struct rate_agent *g, struct cont_trip *trip, uint64_t t[CONT_STAMPS], uint64_t *rnd,
+		     uint32_t dither, const int ord, const int form, const int kind)
 {
 	const uint64_t *passed = form_owns(form) ? 0 : share_word(g->share, SHARE_TURN);
 	const struct rate_args *q = &a->q;
@@ -107,7 +208,10 @@ HD void cont_message(const struct cont_args *a, struct rate_agent *g, uint64_t t
 	if (UNLIKELY(g->status != RATE_OK))
 		return;
 	t[CONT_RESERVED] = ticks(q->gettime);
-	rate_build(q, g, m, kind);
+	if (trip)
+		cont_trip_build(trip, m, kind);
+	else
+		rate_build(q, g, m, kind);
 	t[CONT_BUILT] = t[CONT_TURN] = ticks(q->gettime);
 	if (!form_owns(form)) {
 		rate_turn(q, g, m, form);
@@ -122,28 +226,38 @@ HD void cont_message(const struct cont_args *a, struct rate_agent *g, uint64_t t
 	g->last = m + 1;
 	if (dither)
 		wait_ticks(random_below(rnd, dither), q->gettime);
-	rate_done(q, g, m, passed);
+	if (trip) {
+		trip->m = m;
+		trip->sent++;
+		cont_trip_await(trip);
+	} else {
+		rate_done(q, g, m, passed);
+	}
 	polled();
 	t[CONT_NOTICED] = ticks(q->gettime);
 }
 
-HD void cont_timed(const struct cont_args *a, const int ord, const int form, const int kind)
+/* `h`: a literal 0 where no round trips are timed. */
+HD void cont_timed(const struct cont_args *a, const struct cont_trip_args *h, const int ord, const int form, const int kind)
 {
 	const struct rate_args *q = &a->q;
 	struct settling set = { clock_pair_read(q->gettime), 0, 0, 0, 0 };
 	uint64_t rnd = a->seed | 1, k = 0, first = 0, end = ~(uint64_t)0, before = 0, t[CONT_STAMPS];
 	struct patience whole = { 0, 0 };
 	struct coop alone = { 0, 1 };
-	struct rate_agent g;
+	struct cont_trip trip; /* where none are timed the agent in it alone */
 	uint32_t dither = 0;
 
-	rate_begin(q, &g, 0, 0);
-	rate_meet(q, &g, alone, form);
-	while (k != end && g.status == RATE_OK) {
+	if (h)
+		cont_trip_begin(&trip, h);
+	else
+		rate_begin(q, &trip.s.g, 0, 0);
+	rate_meet(q, &trip.s.g, alone, form);
+	while (k != end && trip.s.g.status == RATE_OK) {
 		/* at each message: of a CPU thread that is kept from looking little of the time counts */
 		if (UNLIKELY(patience_look(&whole) > q->pass_ns)) {
 			a->own->overdue = k + 1;
-			g.status = RATE_TIMEOUT;
+			trip.s.g.status = RATE_TIMEOUT;
 			break;
 		}
 		if (end == ~(uint64_t)0 && !(k & 127) && k >= a->warmup) {
@@ -151,16 +265,26 @@ HD void cont_timed(const struct cont_args *a, const int ord, const int form, con
 
 			if (calm) {
 				a->own->unsettled = calm < 0;
-				dither = cont_poll_ticks(g.q.cq + 56, q->gettime);
+				dither = h ? rtt_poll_ticks(&trip.s, k, q->gettime) : cont_poll_ticks(trip.s.g.q.cq + 56, q->gettime);
 				first = k;
 				end = k + a->messages;
+				if (h)
+					st64(rtt_word(&h->r, RTT_FIRST), first);
 				before = cont_others(a);
 				a->own->begin = clock_pair_read(q->gettime);
 			}
 		}
+		if (h) {
+			trip.k = k;
+			if (UNLIKELY(!cont_trip_ready(&trip, kind)))
+				break;
+			trip.s.wait = RTT_AT_CQE; /* of those before, for room */
+		}
 		wait_ticks(a->gap_ticks / 4 + random_below(&rnd, a->gap_ticks), q->gettime);
-		cont_message(a, &g, t, &rnd, dither, ord, form, kind);
-		if (LIKELY(g.status == RATE_OK)) {
+		cont_message(a, &trip.s.g, h ? &trip : 0, t, &rnd, dither, ord, form, kind);
+		if (h && LIKELY(trip.s.g.status == RATE_OK))
+			cont_trip_settle(&trip, form);
+		if (LIKELY(trip.s.g.status == RATE_OK)) {
 			if (end != ~(uint64_t)0)
 				for (int i = 0; i < CONT_STAMPS; i++)
 					a->stamps[(k - first) * CONT_STAMPS + (uint64_t)i] = t[i];
@@ -171,7 +295,11 @@ HD void cont_timed(const struct cont_args *a, const int ord, const int form, con
 	a->own->others = cont_others(a) - before;
 	a->own->poll_ticks = dither;
 	st64_release_sys(a->words + CONT_OVER, 1);
-	cont_end(a, &g, k);
+	cont_end(a, &trip.s.g, k);
+	if (h) {
+		h->r.out[RTT_PUT].first = first;
+		cont_trip_end(&trip, form);
+	}
 }
 
 /* When the next batch is due, and waits for it: who comes late goes on from now, and catches nothing up. */
@@ -228,7 +356,18 @@ HD void cont_agent(const struct cont_args *a, uint32_t number, const int ord, co
 	if (number)
 		cont_other(a, number, ord, form, kind);
 	else
-		cont_timed(a, ord, form, kind);
+		cont_timed(a, 0, ord, form, kind);
+}
+
+/* Of round trips. The responder, the last one, meets nobody: it says itself what it is ready for. */
+HD void cont_trip_agent(const struct cont_trip_args *h, uint32_t number, struct planter *p, const int ord, const int form, const int kind)
+{
+	if (!number)
+		cont_timed(&h->a, h, ord, form, kind);
+	else if (number < h->a.q.agents)
+		cont_other(&h->a, number, ord, form, kind);
+	else
+		rtt_respond_by(&h->r, p, ord, DBM_RECORD_RING, kind);
 }
 
 /* X(order, form, kind): what is built. */
@@ -240,11 +379,11 @@ HD void cont_agent(const struct cont_args *a, uint32_t number, const int ord, co
 	FS_CONT_FORMS(X, SYS_FENCE_RECORD) FS_CONT_FORMS(X, SYS_RELEASE)
 
 /* How the agents' code is chosen, and where they run. */
-struct cont_choice { int ord, form, kind, device; unsigned agents, beside; /* SMs of the device that a NIC has */ };
+struct cont_choice { int trip, ord, form, kind, device; unsigned agents, beside; /* SMs of the device that a NIC has */ };
 
 /* Before a NIC is resident. */
 int cont_gpu_load(struct cont_choice c);
 /* All agents, a block each, until they have ended. -EBUSY: one would not. */
-int cont_gpu_run(const struct cont_args *a, struct cont_choice c, double patience_s);
+int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s);
 
 #endif

@@ -17,15 +17,8 @@ static int cpu_order(int ord)
 	return ord == ORD_NONE ? ORD_NONE : ord == ORD_GPU_FENCE || ord == ORD_SYS_FENCE ? ORD_SYS_FENCE : ORD_SYS_FENCE_RECORD;
 }
 
-typedef void agent_fn(const struct cont_args *a, uint32_t number);
-#define X(o, f, k) static void agent_##o##__##f##__##k(const struct cont_args *a, uint32_t n) { cont_agent(a, n, ORD_##o, FORM_##f, POST_##k); }
-CPU_ORDERS(X)
-#undef X
-static agent_fn *const agents[ORDERINGS][SHARE_FORMS][POST_KINDS] = {
-#define X(o, f, k) [ORD_##o][FORM_##f][POST_##k] = agent_##o##__##f##__##k,
-	CPU_ORDERS(X)
-#undef X
-};
+struct agents;
+typedef void agent_fn(struct agents *all, uint32_t number);
 
 struct agent_thread {
 	agent_fn *run;
@@ -35,14 +28,30 @@ struct agent_thread {
 };
 
 /* Not freed while a thread may use it. */
-struct agents { struct cont_args a; struct agent_thread t[1 + OTHERS_MAX]; };
+struct agents { struct cont_trip_args h; struct planter planter; struct agent_thread t[2 + CONT_OTHERS_CPU]; };
+
+#define X(o, f, k) \
+	static void agent_##o##__##f##__##k(struct agents *all, uint32_t n) { cont_agent(&all->h.a, n, ORD_##o, FORM_##f, POST_##k); } \
+	static void trip_##o##__##f##__##k(struct agents *all, uint32_t n) \
+	{ \
+		cont_trip_agent(&all->h, n, &all->planter, ORD_##o, FORM_##f, POST_##k); \
+	}
+CPU_ORDERS(X)
+#undef X
+static agent_fn *const agents[TRIPS][ORDERINGS][SHARE_FORMS][POST_KINDS] = {
+#define X(o, f, k) \
+	[TRIP_ONE_WAY][ORD_##o][FORM_##f][POST_##k] = agent_##o##__##f##__##k, \
+	[TRIP_ROUND][ORD_##o][FORM_##f][POST_##k] = trip_##o##__##f##__##k,
+	CPU_ORDERS(X)
+#undef X
+};
 
 static void serve(struct service *s, void *arg)
 {
 	struct agent_thread *t = arg;
 
 	(void)s;
-	t->run(&t->all->a, t->number);
+	t->run(t->all, t->number);
 }
 
 /* Agents that run would wait for one that doesn't. */
@@ -60,13 +69,13 @@ static int stop_all(struct agents *all, uint32_t n, double patience_s)
 	for (uint32_t i = 0; i < n; i++)
 		if (all->t[i].service && (rc2 = service_stop(all->t[i].service, rc == -EBUSY ? CALLED_OFF_S : patience_s))) {
 			if (rc != -EBUSY)
-				call_off(&all->a);
+				call_off(&all->h.a);
 			rc = rc2;
 		}
 	return rc;
 }
 
-int cont_cpu_run(const struct cont_conf *c, const struct cont_args *a, double patience_s)
+int cont_cpu_run(const struct cont_conf *c, const struct cont_trip_args *h, double patience_s)
 {
 	struct agents *all = calloc(1, sizeof(*all));
 	uint32_t n = c->choice.agents;
@@ -74,17 +83,17 @@ int cont_cpu_run(const struct cont_conf *c, const struct cont_args *a, double pa
 
 	if (!all)
 		return fs_fail(ENOMEM, "no memory for agents");
-	all->a = *a;
+	all->h = *h;
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		struct agent_thread *t = &all->t[i];
 
 		t->all = all;
-		t->run = agents[cpu_order(c->choice.ord)][c->choice.form][c->choice.kind];
+		t->run = agents[c->choice.trip][cpu_order(c->choice.ord)][c->choice.form][c->choice.kind];
 		t->number = i;
 		rc = service_start(&t->service, "posting thread", rate_agent_cpu(&c->rate, (int)i), serve, t, START_S);
 	}
 	if (rc)
-		call_off(&all->a);
+		call_off(&all->h.a);
 	rc2 = stop_all(all, n, patience_s);
 	rc = rc2 ? rc2 : rc;
 	if (rc != -EBUSY)

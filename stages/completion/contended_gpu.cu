@@ -3,7 +3,7 @@
  * scheduler puts them on SMs of their own while there are some. */
 extern "C" {
 #include "harness/err.h"
-#include "stages/completion/contended.h"
+#include "stages/completion/contended_gpu.h"
 #include "stages/place/gpu.h"
 }
 #include <errno.h>
@@ -29,6 +29,8 @@ static_assert(sizeof(kernels) / sizeof(kernels[0]) == ORDERINGS * 2 * 2, "every 
 
 static const void *kernel_of(struct cont_choice c)
 {
+	if (c.trip == TRIP_ROUND)
+		return cont_trip_kernel_of(c);
 	for (const auto &k : kernels)
 		if (k.index == (c.ord * SHARE_FORMS + c.form) * POST_KINDS + c.kind)
 			return k.fn;
@@ -44,11 +46,11 @@ int cont_gpu_load(struct cont_choice c)
 	return g ? gpu_load(g, kernel_of(c), what) : fs_fail(ENODEV, "gpu %d is not in use", c.device);
 }
 
-int cont_gpu_run(const struct cont_args *a, struct cont_choice c, double patience_s)
+int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s)
 {
 	struct gpu *g = gpu_of(c.device);
-	struct cont_args copy = *a;
-	void *args[] = { &copy };
+	struct cont_trip_args copy = *h;
+	void *args[] = { &copy }; /* without round trips the first part of it */
 	int rc;
 
 	if (!g)

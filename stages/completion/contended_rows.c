@@ -11,7 +11,7 @@ enum { BATCH = 16 };            /* neighbouring messages are not independent */
 #define BUSY 0.9                /* from here on the NIC's workers are the limit */
 #define KEPT 0.9                /* the part of what a pace asks for that has to be carried */
 
-/* Of stamps `from` to `to`; link: what lies between is seen as one. */
+/* Of stamps `from` to `to`. */
 struct piece { int from, to; const char *stage, *interval; int shared; };
 
 static const struct piece pieces[] = {
@@ -26,7 +26,8 @@ static const struct piece pieces[] = {
 
 static int piece_row(const struct cont_conf *c, const struct piece *p, const uint64_t *t, double rate, double *ns, struct rows *out)
 {
-	struct row *r = path_row(out, &c->rate.path, p->stage, "latency", "ns");
+	int whole = p->from == CONT_INTENT && p->to == CONT_NOTICED;
+	struct row *r = path_row(out, &c->rate.path, p->stage, whole && c->choice.trip == TRIP_ROUND ? "rtt" : "latency", "ns");
 
 	if (!r)
 		return -ENOMEM;
@@ -64,14 +65,14 @@ static void flags(const struct cont_conf *c, const struct cont_got *g, struct ro
 	double asked = c->pace_ns ? (double)c->others * c->rate.path.batch / (double)c->pace_ns : 0; /* messages a ns */
 	const char *code = NULL;
 	char why[320], words[256];
-	uint64_t stale = 0;
+	uint64_t stale = 0, wrong = g->wrong + g->trip[RTT_PUT].wrong_words + g->trip[RTT_REPLY].wrong_words;
 
 	for (uint32_t i = 0; i < c->rate.workers; i++)
 		stale += g->nic[i].stale_wqe;
-	if (stale || g->wrong) {
+	if (stale || wrong) {
 		code = "stale";
 		snprintf(why, sizeof(why), "%llu stale WQE fetches and %llu wrong payload words%s", (unsigned long long)stale,
-			 (unsigned long long)g->wrong, path_order_words(&c->rate.path, words, sizeof(words)));
+			 (unsigned long long)wrong, path_order_words(&c->rate.path, words, sizeof(words)));
 	} else if (c->rate.crowded) {
 		code = "crowded";
 		snprintf(why, sizeof(why), "%u posting threads and %u of the NIC share %d CPUs: what one waits for is the scheduler",
@@ -83,6 +84,9 @@ static void flags(const struct cont_conf *c, const struct cont_got *g, struct ro
 		code = "behind";
 		snprintf(why, sizeof(why), "the others carried %.3g Mmsg/s of the %.3g that their pace asks for", (double)g->own.others * 1e3 / wall,
 			 asked * 1e3);
+	} else if (c->choice.trip == TRIP_ROUND && c->choice.device >= 0 && g->out[0].smid == g->out[c->senders].smid) {
+		code = "one-sm";
+		snprintf(why, sizeof(why), "the timed one and the responder were both on SM %llu: they took turns", (unsigned long long)g->out[0].smid);
 	} else if (g->own.unsettled) {
 		code = "unsettled";
 		snprintf(why, sizeof(why), "the SM's clock had not settled");
@@ -95,7 +99,7 @@ int cont_rows(const struct cont_mem *m, const struct cont_conf *c, const struct 
 {
 	const struct clock_pair *a = &g->own.begin, *z = &g->own.end;
 	uint64_t *t = malloc(c->messages * CONT_STAMPS * sizeof(*t));
-	double *ns = malloc(c->messages * sizeof(*ns)), wall = (double)(z->wall - a->wall), rate;
+	double *ns = malloc(2 * c->messages * sizeof(*ns)), *total = ns ? ns + c->messages : NULL, wall = (double)(z->wall - a->wall), rate;
 	int rc;
 
 	if (!t || !ns)
@@ -107,7 +111,9 @@ int cont_rows(const struct cont_mem *m, const struct cont_conf *c, const struct 
 	rate = rc ? 0 : wall / (double)(z->ticks - a->ticks);
 	for (size_t i = 0; !rc && i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		if (!pieces[i].shared || !form_owns(c->choice.form))
-			rc = piece_row(c, &pieces[i], t, rate, ns, out);
+			rc = piece_row(c, &pieces[i], t, rate, i ? ns : total, out);
+	if (!rc && c->choice.trip == TRIP_ROUND)
+		rc = cont_trip_rows(m, c, g, total, out);
 	if (!rc && !(rc = one_row(c, "carried", "Mmsg/s", (double)g->own.others * 1e3 / wall, g->own.others, out)))
 		rc = one_row(c, "nic_busy", "share", busy_of(c, g), 1, out);
 	free(t);

@@ -144,9 +144,8 @@ HD void rtt_fill(const struct rate_args *q, const struct rtt_side *s, uint64_t m
 	fence_sc_gpu();
 }
 
-/* Compares every word of what has come, and takes the CQE of what was sent, or its credit: `hand`, a literal 0
- * where the agent posts itself. */
-HD int rtt_settle(const struct rate_args *q, const struct hand_args *hand, struct rtt_side *s, uint64_t m)
+/* Compares every word of what has come. */
+HD void rtt_compare(struct rtt_side *s, uint64_t m)
 {
 	struct coop alone = { 0, 1 };
 	uint64_t bad = job_check((const uint8_t *)s->in->remote + rtt_offset(s->in, m), s->in->len, rate_number((uint32_t)s->from, m), alone);
@@ -156,6 +155,12 @@ HD int rtt_settle(const struct rate_args *q, const struct hand_args *hand, struc
 			s->wrong_message = m;
 		s->wrong_words += bad;
 	}
+}
+
+/* The same, and takes the CQE of what was sent, or its credit: `hand`, a literal 0 where the agent posts itself. */
+HD int rtt_settle(const struct rate_args *q, const struct hand_args *hand, struct rtt_side *s, uint64_t m)
+{
+	rtt_compare(s, m);
 	s->wait = RTT_AT_CQE;
 	if (!hand)
 		rate_done(q, &s->g, m, 0);
@@ -230,20 +235,23 @@ HD int rtt_left(struct rtt_side *s)
 	return 1;
 }
 
+/* Of an agent that posts itself: its message m has ended in an error. */
+HD int rtt_refused(struct rtt_side *s, uint64_t m)
+{
+	uint64_t w7 = ld64_poll(s->g.q.cq + (uint64_t)((uint32_t)m & ((1u << s->g.q.log_ncqe) - 1)) * CQE_SIZE + 56);
+
+	if (!cqe_reached(w7, m) || cqe_opcode(w7) == CQE_REQ)
+		return 0;
+	rate_blame(&s->g, m, m);
+	return 1;
+}
+
 /* A reply that has been waited for in vain for a while: 1 when that has to end, with the reason in s. */
 HD int rtt_late(const struct rtt_args *a, struct rtt_side *s, uint64_t m, struct patience *late, const int mode)
 {
-	const uint8_t *at = s->g.q.cq + (uint64_t)((uint32_t)m & ((1u << s->g.q.log_ncqe) - 1)) * CQE_SIZE + 56;
-	uint64_t w7;
-
 	s->g.at = m;
-	if (mode_hands(mode))
-		return rtt_left(s) || rate_late(&a->way[RTT_PUT], &s->g, late);
-	w7 = ld64_poll(at);
-	if (cqe_reached(w7, m) && cqe_opcode(w7) != CQE_REQ) {
-		rate_blame(&s->g, m, m);
+	if (mode_hands(mode) ? rtt_left(s) : rtt_refused(s, m))
 		return 1;
-	}
 	return rate_late(&a->way[RTT_PUT], &s->g, late);
 }
 
