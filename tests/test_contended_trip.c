@@ -138,7 +138,7 @@ static void serve(struct rig *r)
 {
 	struct coop alone = { 0, 1 };
 
-	while (wide_round(&r->w, r->states, alone, &r->me, r->c.rate.path.gettime))
+	while (wide_round(&r->w, r->states, alone, &r->me, r->c.rate.path.gettime, 0))
 		;
 }
 
