@@ -163,8 +163,9 @@ class Translation(Case):
         self.assertRegex(r.stdout, r'mechanism=mlock staged_from=host [^:]*host_page=4k[^:]*: .* 4 KiB to 1 MiB \(3 sizes\)')
 
     def test_the_full_config_is_legal(self):
-        r = self.run_it('run', os.path.join(CONFIGS, 'translation.ini'), '--dry-run')
-        self.assertIn('points', r.stdout)
+        for name in ('translation.ini', 'staging.ini'):
+            r = self.run_it('run', os.path.join(CONFIGS, name), '--dry-run')
+            self.assertIn('points', r.stdout, name)
 
     def refused(self, words, *args):
         r = self.run_it('run', *args, '-o', self.out, code=USAGE)

@@ -139,9 +139,12 @@ crossing_targets() {
 	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/translation" 2>&1)
 	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "registering against copying" \
 		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$d/translation"
+	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/staging" --metric total_with_registration 2>&1)
+	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "the same, by a proxy for a GPU" \
+		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$d/staging"
 	twice crossing
 	twice contention
 	twice translation
-	took "the set" $crossing_s "$d"/{crossing,contention,translation}
+	took "the set" $crossing_s "$d"/{crossing,contention,translation,staging}
 	took "the quick form" $crossing_quick_s "$d"/{crossing-quick,translation-quick}
 }
