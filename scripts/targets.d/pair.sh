@@ -64,6 +64,6 @@ pair_crossing() {
 	beside "to all peers at once, by SMs" one_to_all_write_sm bandwidth bandwidth size=268435456 ways=to-all
 	beside "from all peers at once, by SMs" all_to_one_write_sm bandwidth bandwidth size=268435456 ways=from-all
 	nvb_pairs=1
-	no_back_pressure="the stand-in was the limit" # which is a rate all the same: what is asked for is that nothing goes wrong
+	local no_back_pressure="the stand-in was the limit" # which is a rate all the same: what is asked for is that nothing goes wrong
 	rate_of "10^8 messages to a NIC on GPU 1" 0 "$d/long" nic=peer nic_gpu=1 ordering=sys-fence-record batch=16 threads=16 messages=100000000
 }
