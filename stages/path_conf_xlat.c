@@ -26,6 +26,8 @@ static int refuse_demand(const struct point *pt, const struct path_conf *c, char
 		return fs_refuse(EINVAL, why, len, "registration=on-demand with issuer=gpu: a kernel can register nothing, a CPU that it hands its message to can; legal: submitter=proxy, or issuer=cpu");
 	if (gpu && fs_word(pt, "mechanism") == MECH_HOST_REGISTER)
 		return fs_refuse(EINVAL, why, len, "mechanism=host-register with issuer=gpu: it is registered already, or the GPU could not have written the payload; legal: mechanism=mlock");
+	if (c->route.submitter == SUBMITTER_PROXY && fs_word(pt, "mechanism") == MECH_HOST_REGISTER)
+		return fs_refuse(EINVAL, why, len, "mechanism=host-register with submitter=proxy: a device is current for a thread, and the worker's has none; legal: mechanism=mlock, or submitter=gpu");
 	return 0;
 }
 

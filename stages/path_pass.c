@@ -422,7 +422,7 @@ int path_pass(struct path_mem *m, const struct path_conf *c, struct pass *p)
 	rc2 = path_helper_stop(helper, p);
 	rc = rc2 == -EBUSY || !rc ? rc2 : rc;
 	rc = rc ? rc : path_boundary_stop(m, c, p);
-	if (m->source && (rc2 = source_end(m)) && !rc)
+	if (m->source && rc != -EBUSY && (rc2 = source_end(m)) && !rc) /* a helper that would not end still uses it */
 		rc = rc2;
 	rc2 = c->nic->stop(run, &p->nic);
 	/* a NIC that won't stop still uses the memory: that comes before any other reason */

@@ -127,12 +127,13 @@ done
 for f in crossing contention translation; do
 	while IFS=, read -r _ point _ _ _ name _; do
 		case $name in
-		*-load-[2-9]) echo "$point,path,peer,gpu,sm,gpu,both" ;;
-		*host* | *soft* | load-gpu-mem-3) echo "$point,path,peer,gpu,sm,host,none" ;;
-		*) echo "$point,path,peer,gpu,sm,gpu,none" ;;
+		cuda-malloc | cu-mem | host-alloc | host-register | dma-buf) echo "$point,register,soft,gpu,sm,gpu,none,$name" ;;
+		*-load-[2-9]) echo "$point,path,peer,gpu,sm,gpu,both,populate" ;;
+		*host* | *soft* | load-gpu-mem-3) echo "$point,path,peer,gpu,sm,host,none,populate" ;;
+		*) echo "$point,path,peer,gpu,sm,gpu,none,populate" ;;
 		esac
 	done < <(sed 1d "$top/$f/summary.csv" | grep -v ',again,') >"$tmp/plan"
-	{ echo point,probe,nic,issuer,mover,mem,load; sort -u "$tmp/plan"; } >"$top/$f/plan.csv"
+	{ echo point,probe,nic,issuer,mover,mem,load,mechanism; sort -u "$tmp/plan"; } >"$top/$f/plan.csv"
 	sed -i 's/^\(1,[^,]*,[^,]*,.*,[0-9]\{2,\}\),\([0-9][0-9]*\),,,,,,,,,,\(measured,.*,ok,,\)$/\1,\2,,,,\2,,,,,,\3/' "$top/$f/summary.csv"
 	cp -r "$top/$f" "$top/$f-2"
 done
@@ -189,6 +190,8 @@ wrong "loads that differ" crossing "over PCIe, load=both" "+8.6 %" edit 's/,1000
 wrong "medians that differ" crossing "medians of two runs, crossing, host memory" "at most 4.0 %" edit 's/,,,,1200,/,,,,1248,/' crossing-2/summary.csv
 wrong "medians of GPUs that differ" crossing "medians of two runs, crossing, GPUs alone" "at most 3.7 %" edit 's/,,,,488,/,,,,506,/' crossing-2/summary.csv
 wrong "medians beside a load that differ" crossing "medians of two runs, contention, beside a load" "at most 10.0 %" edit 's/,,,,4000,/,,,,4400,/' contention-2/summary.csv
+wrong "medians of registrations that differ" crossing "medians of two runs, translation, host memory" "at most 10.0 %" \
+	edit "/${id[host-alloc]}/s/,,,,1000000,/,,,,1100000,/" translation-2/summary.csv
 wrong "a plan that isn't there" crossing "medians of two runs, crossing" "no row is in both" rm crossing/plan.csv
 wrong "a short ladder" crossing "a ladder" "8 GiB" edit 's/packed-805306368-49152/packed-805306368-4096/' translation/summary.csv
 wrong "no large registration" crossing "register 4 GiB, dma-buf" "no such row" edit "/${id[dma-buf]}/d" translation/summary.csv

@@ -74,6 +74,11 @@ twice() {
 			for (i = 1; i <= NF; i++) if ($i == "host") host = 1
 			soft = $col[1, "nic"] == "soft" && $col[1, "probe"] ~ /^(path|pingpong|store|rate|rtt)$/
 			cpu = $col[1, "issuer"] == "cpu" || $col[1, "mover"] == "cpu"
+			if ($col[1, "probe"] == "register") { # by a CPU, but for what the driver does in GPU memory
+				how = $col[1, "mechanism"]
+				cpu = how == "populate" || how == "mlock"
+				host = how !~ /^(cuda-malloc|cu-mem)$/
+			}
 			busy = $col[1, "load"] != "" && $col[1, "load"] != "none"
 			class[$col[1, "point"]] = busy ? "load" : cpu ? "cpu" : host || soft ? "host" : "gpu"
 			next

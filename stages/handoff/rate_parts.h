@@ -127,6 +127,7 @@ struct rate_got {
 	double together;              /* the least of all passes */
 	struct freq before, after;    /* of the last pass, where CPUs take part */
 	uint64_t messages, stale, wrong;
+	uint64_t found_wrong;         /* of the last pass */
 };
 
 /* Rows and facts of passes that went well; all of them flagged where a reader has to know something. */
