@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static int run(const char *more)
@@ -85,7 +86,7 @@ static void what_cannot_be_made_is_said(void **state)
 struct breaker {
 	const char *what;      /* as /proc/self/fd names it */
 	const char *instead;   /* what its descriptor is from then on */
-	int done;
+	int done, over;
 };
 
 static int fd_of(const char *what)
@@ -111,14 +112,19 @@ static void *break_it(void *arg)
 	uint64_t until = deadline_in_s(60);
 	struct breaker *b = arg;
 
-	while (!b->done && !deadline_over(until)) {
+	/* each that there is, until the run has ended: one may be broken that nobody waits on any more */
+	while (!__atomic_load_n(&b->over, __ATOMIC_ACQUIRE) && !deadline_over(until)) {
 		int fd = fd_of(b->what), other;
+		struct timespec ms = { 0, 1000000 };
 
 		if (fd < 0)
 			continue;
+		nanosleep(&ms, NULL); /* it is made in two calls: neither is to fail */
+		if (fd_of(b->what) != fd)
+			continue;
 		other = open(b->instead, O_RDONLY | O_CLOEXEC);
 		/* the call itself: ThreadSanitizer takes dup2() behind a thread's back for a fault, which it is meant to be */
-		b->done = other >= 0 && syscall(SYS_dup3, other, fd, O_CLOEXEC) == fd;
+		b->done |= other >= 0 && syscall(SYS_dup3, other, fd, O_CLOEXEC) == fd;
 		close(other);
 	}
 	return NULL;
@@ -137,6 +143,7 @@ static void one_that_breaks_is_said(void **state)
 	before = lowest_free();
 	assert_int_equal(pthread_create(&t, NULL, break_it, &b), 0);
 	rc = run("metric=rate marks=outer messages=2000000"); /* tens of seconds, if nothing broke */
+	__atomic_store_n(&b.over, 1, __ATOMIC_RELEASE);
 	pthread_join(t, NULL);
 	assert_true(b.done);
 	if (rc != -ETIMEDOUT || !strstr(fs_reason(), "the consumer's epoll failed: Invalid argument"))
