@@ -39,6 +39,9 @@ struct bw_conf {
 	unsigned threads, blocks;
 };
 
+/* Between a GPU and each of its peers at once. */
+static int bw_all_peers(const struct bw_conf *c) { return c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL; }
+
 /* What no machine allows. */
 static int bw_legal(const struct point *pt, const struct bw_conf *c, char *why, size_t len)
 {
@@ -87,7 +90,7 @@ static int bw_places(const struct point *pt, const struct machine *m, struct bw_
 			return rc;
 		own = c->at.issuer_gpu;
 	}
-	if (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL)
+	if (bw_all_peers(c))
 		return bw_all(pt, m, c, why, len);
 	c->nways = 1 + (c->ways == WAYS_BOTH);
 	if ((rc = where_place(pt, m, "src_mem", own, &c->at, &c->src[0], why, len)) ||
@@ -304,7 +307,7 @@ static int bw_rows(const struct bw_conf *c, const struct bw_args *a, struct rows
 	struct row *r;
 	int rc = bw_row(out, c, "bandwidth", a->both_ns, (unsigned)c->nways);
 
-	if (!rc && (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL)) {
+	if (!rc && bw_all_peers(c)) {
 		for (int w = 1; w < c->nways; w++) /* the slowest of each sample, into the first one's */
 			for (uint64_t i = 0; i < c->samples; i++)
 				a->way_ns[0][i] = fmax(a->way_ns[0][i], a->way_ns[w][i]);
@@ -331,7 +334,7 @@ static int bw_rows(const struct bw_conf *c, const struct bw_args *a, struct rows
 	rows_found(out, "threads", "%u x %u", c->blocks, c->threads);
 	if (c->ways == WAYS_BOTH)
 		rows_found(out, "back_by", "GPU %d", c->by[1]);
-	if (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL)
+	if (bw_all_peers(c))
 		rows_found(out, "peers", "%d", c->nways);
 	return 0;
 }
@@ -366,7 +369,7 @@ static int bw_use(const struct bw_conf *c)
 {
 	int rc = 0;
 
-	for (int w = 0; w < c->nways && !rc && (c->ways == WAYS_TO_ALL || c->ways == WAYS_FROM_ALL); w++)
+	for (int w = 0; w < c->nways && !rc && bw_all_peers(c); w++)
 		rc = cuda_use(c->at.issuer_gpu, c->src[w] == c->at.issuer_gpu ? c->dst[w] : c->src[w]);
 	return rc;
 }
