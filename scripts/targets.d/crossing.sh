@@ -4,6 +4,7 @@
 #   crossing/ crossing-2/ contention/ contention-2/ translation/ translation-2/
 #                             fivestage run configs/NAME.ini, twice
 #   crossing-quick/ translation-quick/
+#   crossover/                the sections of translation.ini that scripts/crossover.py compares, several times
 #   nvbandwidth.txt           nvbandwidth (github.com/NVIDIA/nvbandwidth) on the same machine, minutes apart; of several
 #                             runs, one after another in it, the range counts
 
@@ -58,7 +59,8 @@ under() {
 }
 
 # twice NAME: medians of the rows of two runs, by what takes part: GPUs and their memory alone; host memory, or a CPU as NIC,
-# besides; CPUs alone; anything beside a load. How well a figure can be repeated is another matter for each.
+# besides; CPUs alone; anything beside a load; registrations, which a CPU does in the kernel and the driver. How well a
+# figure can be repeated is another matter for each.
 twice() {
 	local a=$d/$1 b=$d/$1-2 reason class bad what text
 	reason=$(unusable "$a")
@@ -74,13 +76,8 @@ twice() {
 			for (i = 1; i <= NF; i++) if ($i == "host") host = 1
 			soft = $col[1, "nic"] == "soft" && $col[1, "probe"] ~ /^(path|pingpong|store|rate|rtt)$/
 			cpu = $col[1, "issuer"] == "cpu" || $col[1, "mover"] == "cpu"
-			if ($col[1, "probe"] == "register") { # by a CPU, but for what the driver does in GPU memory
-				how = $col[1, "mechanism"]
-				cpu = how == "populate" || how == "mlock"
-				host = how !~ /^(cuda-malloc|cu-mem)$/
-			}
 			busy = $col[1, "load"] != "" && $col[1, "load"] != "none"
-			class[$col[1, "point"]] = busy ? "load" : cpu ? "cpu" : host || soft ? "host" : "gpu"
+			class[$col[1, "point"]] = $col[1, "probe"] == "register" ? "register" : busy ? "load" : cpu ? "cpu" : host || soft ? "host" : "gpu"
 			next
 		}
 		$col[file, "status"] == "ok" && $col[file, "p50"] != "" && $col[file, "n"] > 1 {
@@ -99,7 +96,7 @@ twice() {
 		END { for (c in n) printf "%s %d %d of %d, at most %.1f %% (%s)\n", c, bad[c], n[c] - bad[c], n[c], worst[c], at[c] }' \
 		"$a/plan.csv" "$a/summary.csv" "$b/summary.csv" >"$tmp/twice" 2>/dev/null
 	[ -s "$tmp/twice" ] || line "NOT MET" "medians of two runs, $1" - "within $twice_percent %" "$a" "no row is in both"
-	for what in "gpu:GPUs alone" "host:host memory or a CPU NIC" "cpu:CPUs alone" "load:beside a load"; do
+	for what in "gpu:GPUs alone" "host:host memory or a CPU NIC" "cpu:CPUs alone" "load:beside a load" "register:registrations"; do
 		read -r class bad text < <(grep "^${what%%:*} " "$tmp/twice") || continue
 		verdict "$bad == 0" "medians of two runs, $1, ${what#*:}" "$text" "within $twice_percent %" "$a"
 	done
@@ -141,9 +138,12 @@ crossing_targets() {
 		series "$d/translation" "$(id register mechanism=$l bytes=$register_bytes $([ $l != host-register ] || echo host_page=4k))" translation - register 1
 		most "register 4 GiB, $l" 60 s 1e9
 	done
-	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/translation" 2>&1)
+	# of several runs, where there are some: a run's own interval says nothing of the next one
+	local both=$d/crossover
+	[ -d "$both" ] || both=$d/translation
+	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$both" 2>&1)
 	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "registering against copying" \
-		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$d/translation"
+		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$both"
 	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/staging" --metric total_with_registration 2>&1)
 	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "the same, by a proxy for a GPU" \
 		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$d/staging"
