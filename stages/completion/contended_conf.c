@@ -50,6 +50,8 @@ static int legal_words(const struct point *pt, struct cont_conf *c, char *why, s
 	if (c->messages > MESSAGES_MAX)
 		return fs_refuse(EINVAL, why, len, "messages=%llu: the stamps of every message are kept; legal: 1..%d",
 				 (unsigned long long)c->messages, MESSAGES_MAX);
+	if (cont_far_legal(pt, why, len))
+		return -EINVAL;
 	return legal_trip(pt, c, why, len);
 }
 
@@ -100,6 +102,8 @@ int cont_resolve(const struct point *pt, const struct machine *m, struct cont_co
 	c->choice.agents = c->rate.agents;
 	c->senders = 1 + c->others;
 	c->queues = c->rate.queues - (c->choice.trip == TRIP_ROUND);
+	if ((rc = cont_far_resolve(pt, m, c, why, len)))
+		return rc;
 	/* the sender's order guarantees the doorbell's; that a payload's last word comes last is a NIC's habit */
 	if (c->choice.trip == TRIP_ROUND && path->size > 8 && !strcmp(path->order_class, "guaranteed"))
 		c->rate.path.order_class = "relied-on";
@@ -108,7 +112,7 @@ int cont_resolve(const struct point *pt, const struct machine *m, struct cont_co
 }
 
 const char *const cont_reads[] = {
-	"nic", "issuer", "gpu", "nic_gpu", "others", "others_queue", "others_batch", "others_pace", "trip", "reply", "nic_workers", "ordering", "doorbell",
+	"nic", "issuer", "gpu", "nic_gpu", "others", "others_queue", "others_gpu", "others_batch", "others_pace", "trip", "reply", "nic_workers", "ordering", "doorbell",
 	"depth", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "page", "fault", "messages", "warmup",
 	"cpu", "nic_cpu", NULL
 };
