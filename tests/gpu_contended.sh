@@ -84,7 +84,7 @@ for nic in "peer nic_gpu=gpu" soft; do
 done
 
 # The others on GPU 1, with a NIC on other SMs of GPU 0, on GPU 1 and on CPUs: each arm, both trips, every order that is promised there, and
-# each payload; a NIC that dies ends agents on both.
+# each payload; a NIC that dies ends agents on both, and so does a launch that fails.
 far() {
 	local n=$1 queue f at safe
 	shift
@@ -97,11 +97,13 @@ far() {
 		expect "$f-many" 0 ' 0 failed' "${safe[@]}" others_queue=$queue others=0,1,8,64
 		expect "$f-paced" 0 ' 0 failed' "${safe[@]}" others_queue=$queue others=8 others_pace=100000
 		expect "$f-trip" 0 ' 0 failed' "${at[@]}" trip=round others=8 others_queue=$queue others_batch=4 others_pace=100000 "ordering=$over_pcie"
-		expect "$f-trip-many" 0 ' 0 failed' "${safe[@]}" trip=round others_queue=$queue others=0,1,8,64 size=8,64
+		expect "$f-trip-many" 0 ' 0 failed' "${safe[@]}" trip=round others_queue=$queue others=0,1,8,64
+		expect "$f-trip-pointer" 0 ' 0 failed' "${safe[@]}" trip=round others=8 others_queue=$queue size=64 reply=put,signal
 		expect "$f-dead" 124 'no completion of message' "${safe[@]}" others_queue=$queue others=2 fault=dead-nic
 		expect "$f-trip-dead" 124 'the NIC has not completed its put|no completion of message' "${safe[@]}" trip=round \
 			others_queue=$queue others=2 fault=dead-nic
 		expect "$f-key" 1 'CQE with syndrome 0x13' "${safe[@]}" others_queue=$queue others=2 fault=key
+		expect "$f-alone" 1 'injected: the kernel of contended messages' "${safe[@]}" others_queue=$queue others=8 trip=one-way,round fault=failed-launch
 		mapfile -t carried < <(mean "$f-many" - - carried)
 		echo "$f: carried ${carried[*]} Mmsg/s beside 0, 1, 8 and 64; total $(mean "$f-many" total - latency | tr '\n' ' ')ns"
 		awk "BEGIN { exit !(${carried[0]:-1} == 0 && ${carried[1]:-0} > 0 && ${carried[2]:-0} > 0 && ${carried[3]:-0} > 0) }" ||

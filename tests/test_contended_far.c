@@ -148,7 +148,9 @@ static void what_cannot_be_is_refused(void **state)
 	static const struct { const char *text; int gpus, rc; const char *says; } refusals[] = {
 		{ "issuer=cpu others_gpu=0", 2, -EINVAL, "others_gpu=auto, or issuer=gpu" }, { "issuer=cpu others_gpu=1", 0, -EINVAL, "issuer=gpu" },
 		{ "others_gpu=1", 1, -ENODEV, "others_gpu=1: this machine has GPU 0..0" }, { "others_gpu=15", 2, -ENODEV, "GPU 0..1" },
-		{ "others_gpu=1", 0, -ENODEV, "needs a GPU" },
+		{ "others_gpu=1", 0, -ENODEV, "needs a GPU" }, { "fault=failed-launch", 2, -EINVAL, "others=1.. with others_gpu=GPU" },
+		{ "fault=failed-launch others_gpu=0", 2, -EINVAL, "others=1.." }, { "fault=failed-launch others_gpu=1 others=0", 2, -EINVAL, "others=1.." },
+		{ "fault=failed-launch others_gpu=1 issuer=cpu", 2, -EINVAL, "issuer=gpu" }, { "fault=opcode others_gpu=1", 2, -EINVAL, "legal: none, key" },
 	};
 	struct machine m;
 	struct cont_conf c;
@@ -170,6 +172,10 @@ static void what_cannot_be_is_refused(void **state)
 		assert_non_null(strstr(why, "others_gpu=1: GPU 0, where the issuer is, and it can't reach each other's memory (no peer access); legal: others_gpu=auto"));
 		m.gpu[from].peers = 1u << !from;
 	}
+	good("others_gpu=1 fault=failed-launch", &m, &c);
+	assert_true(c.choice.refused && c.rate.fault == FAULT_NONE);
+	good("others_gpu=1 fault=dead-nic", &m, &c);
+	assert_true(!c.choice.refused && c.rate.fault == FAULT_DEAD_NIC);
 	m.gpu[1].native_atomics = 0;
 	assert_int_equal(resolved("others_gpu=1", &m, &c, why), -ENODEV);
 	assert_non_null(strstr(why, "not native"));

@@ -382,8 +382,8 @@ HD void cont_trip_agent(const struct cont_trip_args *h, uint32_t number, struct 
 #define FS_CONTS_FAR(X) FS_CONT_ORDERS(FS_CONT_FAR_FORMS, X) /* the others' */
 
 /* How the agents' code is chosen, and where they run; beside: SMs of the device that a NIC has. far_*: of the others, where they
- * are on another GPU (-1: none of them is). */
-struct cont_choice { int trip, ord, form, kind, device; unsigned agents, beside; int far_device; unsigned far_agents, far_beside; };
+ * are on another GPU (-1: none of them is); refused: the timed one's launch fails on purpose. */
+struct cont_choice { int trip, ord, form, kind, device; unsigned agents, beside; int far_device; unsigned far_agents, far_beside; int refused; };
 
 /* Before a NIC is resident. */
 int cont_gpu_load(struct cont_choice c);

@@ -42,6 +42,8 @@ static int legal_words(const struct point *pt, struct cont_conf *c, char *why, s
 	c->messages = fs_is(pt, "messages", "auto") ? CONT_MESSAGES : (uint64_t)fs_num(pt, "messages");
 	c->warmup = fs_is(pt, "warmup", "auto") ? CONT_WARMUP : (uint64_t)fs_num(pt, "warmup");
 	fault = fs_word(pt, "fault");
+	if (cont_far_legal(pt, c, &fault, why, len))
+		return -EINVAL;
 	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE && fault != FAULT_NO_REPLY)
 		return fs_refuse(EINVAL, why, len, "this fault of contended messages isn't injected; legal: none, key, dead-nic, error-cqe, and with trip=round no-reply");
 	if (fs_is(pt, "issuer", "cpu") && c->others > (uint32_t)most)
@@ -50,8 +52,6 @@ static int legal_words(const struct point *pt, struct cont_conf *c, char *why, s
 	if (c->messages > MESSAGES_MAX)
 		return fs_refuse(EINVAL, why, len, "messages=%llu: the stamps of every message are kept; legal: 1..%d",
 				 (unsigned long long)c->messages, MESSAGES_MAX);
-	if (cont_far_legal(pt, why, len))
-		return -EINVAL;
 	return legal_trip(pt, c, why, len);
 }
 
@@ -74,7 +74,7 @@ static int resolve_rate(const struct point *pt, const struct machine *m, struct 
 	/* where the agents poll it; with a CPU among them it is there anyway */
 	if (round && fs_is(pt, "dst_mem", "auto") && fs_is(pt, "issuer", "gpu") && fs_is(pt, "nic", "peer") && fs_point_set(&p, "dst_mem", "gpu"))
 		return fs_refuse(EINVAL, why, len, "dst_mem=gpu isn't known");
-	if (c->silent && fs_point_set(&p, "fault", "none"))
+	if ((c->silent || c->choice.refused) && fs_point_set(&p, "fault", "none"))
 		return fs_refuse(EINVAL, why, len, "fault=none isn't known");
 	return rate_resolve(&p, m, &c->rate, why, len);
 }

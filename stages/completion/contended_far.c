@@ -8,11 +8,19 @@
 #include "stages/completion/contended_parts.h"
 #include <errno.h>
 
-int cont_far_legal(const struct point *pt, char *why, size_t len)
+int cont_far_legal(const struct point *pt, struct cont_conf *c, int *fault, char *why, size_t len)
 {
-	if (fs_is(pt, "issuer", "cpu") && !fs_is(pt, "others_gpu", "auto"))
+	int far_ = !fs_is(pt, "others_gpu", "auto");
+
+	if (far_ && fs_is(pt, "issuer", "cpu"))
 		return fs_refuse(EINVAL, why, len, "others_gpu=%lld with issuer=cpu: the others are CPU threads as the issuer is; legal: others_gpu=auto, or issuer=gpu",
 				 (long long)fs_num(pt, "others_gpu"));
+	if (*fault != FAULT_FAILED_LAUNCH)
+		return 0;
+	if (!far_ || fs_num(pt, "others_gpu") == fs_num(pt, "gpu") || !c->others)
+		return fs_refuse(EINVAL, why, len, "fault=failed-launch: it leaves others alone that are launched by themselves; legal: others=1.. with others_gpu=GPU, another than the issuer's");
+	c->choice.refused = 1;
+	*fault = FAULT_NONE;
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 extern "C" {
 #include "harness/err.h"
 #include "stages/completion/contended_gpu.h"
-#include "stages/place/gpu.h"
+#include "stages/place/start.h"
 }
 #include <errno.h>
 
@@ -59,6 +59,7 @@ int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double pa
 		return fs_fail(ENODEV, "gpu %d is not in use", c.device);
 	if ((rc = cont_far_launch(h, c)))
 		return rc;
-	rc = gpu_launch_grid(g, kernel_of(c), c.agents - c.far_agents, 32, c.beside, args, 0, g->issue_stream, what);
+	rc = c.refused ? gpu_error(START_REFUSED, "injected: the kernel of contended messages") :
+			 gpu_launch_grid(g, kernel_of(c), c.agents - c.far_agents, 32, c.beside, args, 0, g->issue_stream, what);
 	return cont_far_end(h, c, rc ? rc : gpu_wait(g->issue_stream, patience_s, what));
 }

@@ -47,8 +47,8 @@ int cont_rows(const struct cont_mem *m, const struct cont_conf *c, const struct 
 
 /* ---- the others on another GPU (contended_far.c); where they are on the issuer's these do nothing ---- */
 
-/* What no machine allows; and the rest, when everything else is resolved. */
-int cont_far_legal(const struct point *pt, char *why, size_t len);
+/* What no machine allows, and the fault that only two grids have, which is taken from *fault; the rest, when everything else is resolved. */
+int cont_far_legal(const struct point *pt, struct cont_conf *c, int *fault, char *why, size_t len);
 int cont_far_resolve(const struct point *pt, const struct machine *m, struct cont_conf *c, char *why, size_t len);
 /* In the child, behind cuda_use(). */
 int cont_far_use(const struct cont_conf *c);
