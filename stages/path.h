@@ -40,6 +40,7 @@ struct path_conf {
 	struct issue_choice choice;       /* ordering, doorbell, kind; cq and instr by pass */
 	int issuer_gpu;                   /* the issuer's GPU, -1: a CPU */
 	int nic_gpu;                      /* the NIC's GPU, -1: none */
+	int others_gpu;                   /* another GPU whose threads post into the same NIC, -1: none */
 	int pinned;                       /* a GPU takes part */
 	int place[OBJECTS];               /* of each; HAND and RELAY are the host's */
 	uint32_t fresh;                   /* bytes that the issuer writes right before intent */
@@ -68,6 +69,8 @@ struct path_conf {
 /* -EINVAL or -ENODEV with words in `why`. */
 int path_resolve(const struct point *pt, const struct machine *m, struct path_conf *c,
 		 char *why, size_t len);
+/* Threads of this GPU post into the same NIC: order_class is what the order promises from both. -1: of none. */
+void path_post_from(struct path_conf *c, int gpu);
 /* In the child: opens the point's GPUs, if it has any, and settles who runs on which SM. */
 int path_use(const struct path_conf *c, struct rows *out);
 /* What to say behind an error CQE or a wrong payload of a point whose order is unsafe: that the

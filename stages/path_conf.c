@@ -147,8 +147,8 @@ static int resolve_op(const struct point *pt, struct path_conf *c, char *why, si
 	return 0;
 }
 
-/* How far an order would reach in this point: design of the classes in docs/method.md. */
-static const char *order_class_of(const struct path_conf *c, int ord)
+/* How far an order of who posts from `gpu` (-1: a CPU) would reach: design of the classes in docs/method.md. */
+static const char *class_from(const struct path_conf *c, int gpu, int ord)
 {
 	int gpu_scope = ord == ORD_GPU_FENCE || ord == ORD_GPU_FENCE_RECORD || ord == ORD_GPU_RELEASE ||
 			ord == ORD_THREADFENCE;
@@ -157,13 +157,30 @@ static const char *order_class_of(const struct path_conf *c, int ord)
 		return "-"; /* nobody observes */
 	if (ord == ORD_NONE)
 		return "unsafe";
-	if (c->choice.mode == DBM_BLUEFLAME_BULK && (!gpu_scope || c->nic_gpu == c->issuer_gpu))
+	if (c->choice.mode == DBM_BLUEFLAME_BULK && (!gpu_scope || c->nic_gpu == gpu))
 		return "relied-on"; /* weak stores, by another proxy than that of the fence */
-	if (c->issuer_gpu < 0 || !gpu_scope || c->route.submitter == SUBMITTER_PROXY || c->route.submitter == SUBMITTER_CPU)
+	if (gpu < 0 || !gpu_scope || c->route.submitter == SUBMITTER_PROXY || c->route.submitter == SUBMITTER_CPU)
 		return "guaranteed"; /* release stores of a CPU, or system scope */
-	if (c->nic_gpu == c->issuer_gpu && c->route.submitter == SUBMITTER_GPU)
+	if (c->nic_gpu == gpu && c->route.submitter == SUBMITTER_GPU)
 		return "guaranteed"; /* the observer is inside the scope */
-	return c->place[OBJ_QUEUE] == c->issuer_gpu ? "relied-on" : "unsafe";
+	return c->place[OBJ_QUEUE] == gpu ? "relied-on" : "unsafe";
+}
+
+/* The weaker one, where threads of another GPU post too. */
+static const char *order_class_of(const struct path_conf *c, int ord)
+{
+	const char *mine = class_from(c, c->issuer_gpu, ord), *theirs;
+
+	if (c->others_gpu < 0)
+		return mine;
+	theirs = class_from(c, c->others_gpu, ord);
+	return !strcmp(mine, "guaranteed") || !strcmp(theirs, "unsafe") ? theirs : mine;
+}
+
+void path_post_from(struct path_conf *c, int gpu)
+{
+	c->others_gpu = gpu;
+	c->order_class = order_class_of(c, c->choice.ord);
 }
 
 const char *path_order_words(const struct path_conf *c, char *buf, size_t len)
@@ -179,7 +196,7 @@ const char *path_order_words(const struct path_conf *c, char *buf, size_t len)
 	if (strcmp(c->order_class, "unsafe"))
 		return buf;
 	at = (size_t)snprintf(buf, len, "; ordering=%s doesn't order the WQE before the doorbell for a NIC %s (order_class unsafe); guaranteed:",
-			      names[c->choice.ord], c->issuer_gpu == c->nic_gpu ? "anywhere" : c->nic_gpu < 0 ? "behind PCIe" : "on another device");
+			      names[c->choice.ord], c->issuer_gpu == c->nic_gpu && c->others_gpu < 0 ? "anywhere" : c->nic_gpu < 0 ? "behind PCIe" : "on another device");
 	for (int ord = 0, n = 0; ord < ORDERINGS; ord++)
 		if (at < len && !strcmp(order_class_of(c, ord), "guaranteed"))
 			at += (size_t)snprintf(buf + at, len - at, "%s %s", n++ ? "," : "", names[ord]);
@@ -516,7 +533,7 @@ int path_resolve(const struct point *pt, const struct machine *m, struct path_co
 		c->sm = SEAT_ANY;
 		c->nic_sm = c->nic_sm == SEAT_NEAR ? SEAT_ANY : c->nic_sm;
 	}
-	c->order_class = order_class_of(c, c->choice.ord);
+	path_post_from(c, -1);
 	return 0;
 }
 

@@ -94,6 +94,8 @@ const struct var fs_vars[] = {
 	  .help = "blocks of one thread that post through the same NIC while one message at a time is timed" },
 	{ .name = "others_queue", .unit = "", .words = JOIN("" FS_OTHERS_QUEUES(WORD3)), NO_NUMBERS, .def = "private",
 	  .help = "whether each of the others has a queue of its own, or all post into the timed message's" },
+	{ .name = "others_gpu", .unit = "", .words = "auto", NUMBERS(0, 15), .def = "auto",
+	  .help = "GPU whose blocks the others are; what they post into stays where the timed message's is; auto: the issuer's" },
 	{ .name = "others_batch", .unit = "", NUMBERS(1, 256), .def = "1", .help = "messages that each of the others rings for at once" },
 	{ .name = "others_pace", .unit = "ns", NUMBERS(0, 1000000), .def = "0",
 	  .help = "from one batch of each of the others to its next; 0: as fast as there is room" },

@@ -3,7 +3,8 @@
 #
 # Messages that are timed while others post through the same NIC, by GPU agents: every order in private and shared
 # queues, to a NIC on other SMs and on CPUs, and round trips there; the intervals have no rest; the others carry load, and as much as their
-# pace asks for; faults end in words. Control: with nobody beside it nothing is carried.
+# pace asks for; faults end in words. Where there are two GPUs, the same with the others on the second one, to a NIC on either and
+# on CPUs. Control: with nobody beside it nothing is carried.
 #
 #   tests/gpu_contended.sh FIVESTAGE
 #
@@ -81,5 +82,43 @@ for nic in "peer nic_gpu=gpu" soft; do
 			bad "$n $queue: submit and what follows aren't the total"
 	done
 done
+
+# The others on GPU 1, with a NIC on other SMs of GPU 0, on GPU 1 and on CPUs: each arm, both trips, every order that is promised there, and
+# each payload; a NIC that dies ends agents on both, and so does a launch that fails.
+far() {
+	local n=$1 queue f at safe
+	shift
+	at=(others_gpu=1 "$@")
+	safe=("${at[@]}" ordering=sys-fence-record)
+	for queue in private shared; do
+		f=far-$n-$queue
+		expect "$f" 0 ' 0 failed' "${at[@]}" others=8 others_queue=$queue others_batch=4 "ordering=$over_pcie"
+		expect "$f-pointer" 0 ' 0 failed' "${safe[@]}" others=8 others_queue=$queue size=64
+		expect "$f-many" 0 ' 0 failed' "${safe[@]}" others_queue=$queue others=0,1,8,64
+		expect "$f-paced" 0 ' 0 failed' "${safe[@]}" others_queue=$queue others=8 others_pace=100000
+		expect "$f-trip" 0 ' 0 failed' "${at[@]}" trip=round others=8 others_queue=$queue others_batch=4 others_pace=100000 "ordering=$over_pcie"
+		expect "$f-trip-many" 0 ' 0 failed' "${safe[@]}" trip=round others_queue=$queue others=0,1,8,64
+		expect "$f-trip-pointer" 0 ' 0 failed' "${safe[@]}" trip=round others=8 others_queue=$queue size=64 reply=put,signal
+		expect "$f-dead" 124 'no completion of message' "${safe[@]}" others_queue=$queue others=2 fault=dead-nic
+		expect "$f-trip-dead" 124 'the NIC has not completed its put|no completion of message' "${safe[@]}" trip=round \
+			others_queue=$queue others=2 fault=dead-nic
+		expect "$f-key" 1 'CQE with syndrome 0x13' "${safe[@]}" others_queue=$queue others=2 fault=key
+		expect "$f-alone" 1 'injected: the kernel of contended messages' "${safe[@]}" others_queue=$queue others=8 trip=one-way,round fault=failed-launch
+		mapfile -t carried < <(mean "$f-many" - - carried)
+		echo "$f: carried ${carried[*]} Mmsg/s beside 0, 1, 8 and 64; total $(mean "$f-many" total - latency | tr '\n' ' ')ns"
+		awk "BEGIN { exit !(${carried[0]:-1} == 0 && ${carried[1]:-0} > 0 && ${carried[2]:-0} > 0 && ${carried[3]:-0} > 0) }" ||
+			bad "$f: nobody beside it carried something, or somebody nothing"
+		paced=$(mean "$f-paced" - - carried)
+		awk "BEGIN { exit !(${paced:-0} <= 0.0808 && ${paced:-0} >= 0.072) }" || bad "$f: carried ${paced:-nothing} Mmsg/s, not at its pace of 0.08"
+		grep -q '"others_gpu": *"gpu 1"' "$tmp/$f/run.json" || bad "$f: run.json doesn't say where the others were"
+	done
+}
+if "$fs" run probe=contended issuer=gpu nic=soft others=1 others_gpu=1 ordering=sys-fence-record --dry-run >"$tmp/log" 2>&1; then
+	far own nic=peer nic_gpu=gpu
+	far there nic=peer nic_gpu=1
+	far soft nic=soft
+else
+	echo "-- no second GPU: $(tail -n 1 "$tmp/log")"
+fi
 echo "$failed failed"
 [ $failed -eq 0 ]

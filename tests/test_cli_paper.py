@@ -211,15 +211,19 @@ class Paper(Case):
             self.assertIn('emulated', of['title'], s)
             self.assertEqual((of['absent'], of['probe']), ('skip', 'contended'))
         # the paper's 0 to 64 blocks, in either queue; and one comparison of the queues at the same pace
-        for place in ('own', 'other', 'soft'):
+        for place in ('own', 'other', 'soft', 'far'):
             queues = {(of.get('trip', 'one-way'), of.get('others_queue', 'private')) for s, of in config.items()
                       if s.startswith(place + '-') and of['vary'] == 'others' and of['values'] == '0, 1..64*2'}
-            trips = {'one-way'} if place == 'other' else self.legal('trip')
+            trips = {'one-way'} if place in ('other', 'far') else self.legal('trip')
             self.assertEqual(queues, {(t, q) for t in trips for q in self.legal('others_queue')}, place)
         paced = [of for of in config.values() if of['vary'] == 'others_queue']
         self.assertTrue(all(int(of['others_pace']) for of in paced))
         self.assertEqual({(of.get('trip', 'one-way'), of['issuer'], of['nic']) for of in paced},
                          {(t, i, n) for t in self.legal('trip') for i, n in (('gpu', 'peer'), ('gpu', 'soft'), ('cpu', 'soft'))})
+        for s, of in config.items():                    # an order that is promised of them to that NIC
+            self.assertEqual(of.get('others_gpu') == '1', s.startswith('far-') and of['vary'] != 'others_gpu', s)
+            if s.startswith('far-'):
+                self.assertEqual((of['ordering'], of['nic_gpu']), ('sys-fence-record', 'gpu'), s)
         rows, _ = self.ran('F6.ini', 'messages=200', 'warmup=16')
         self.check_rows(rows, config)
         for v in self.legal('others_queue'):
@@ -303,14 +307,17 @@ class Paper(Case):
             self.assertEqual(values(of), self.legal('others_queue'), s)
             self.assertIn('emulated', of['title'], s)
             self.assertTrue(int(of['others_pace']), s)       # else they don't carry the same
-            places.setdefault((of['issuer'], of['nic'], of.get('nic_gpu', 'auto')), set()).add(of['others_pace'])
-        self.assertEqual(places.keys(), {('gpu', 'peer', 'gpu'), ('gpu', 'peer', '1'), ('gpu', 'soft', 'auto'), ('cpu', 'soft', 'auto')})
-        self.assertEqual({len(v) for k, v in places.items() if k[0] == 'gpu'}, {2})
+            where = of['issuer'], of['nic'], of.get('nic_gpu', 'auto'), of.get('others_gpu', 'auto')
+            places.setdefault(where, set()).add(of['others_pace'])
+        self.assertEqual(places.keys(), {('gpu', 'peer', 'gpu', 'auto'), ('gpu', 'peer', '1', 'auto'), ('gpu', 'soft', 'auto', 'auto'),
+                                         ('cpu', 'soft', 'auto', 'auto'), ('gpu', 'peer', 'gpu', '1')})
+        self.assertEqual({len(v) for k, v in places.items() if k[0] == 'gpu' and k[3] == 'auto'}, {2})
         # the paper's are round trips
         self.assertEqual({(of['issuer'], of['nic'], of['others_pace']) for of in config.values() if of.get('trip') == 'round'},
                          {(of['issuer'], of['nic'], of['others_pace']) for of in config.values()})
         for s, of in config.items():                    # an order that is promised to that NIC
-            self.assertEqual(of.get('ordering') == 'sys-fence-record', of['issuer'] == 'gpu' and of.get('nic_gpu') != 'gpu', s)
+            self.assertEqual(of.get('ordering') == 'sys-fence-record',
+                             of['issuer'] == 'gpu' and (of.get('nic_gpu') != 'gpu' or 'others_gpu' in of), s)
         rows, plan = self.ran('T11.ini', 'messages=200', 'warmup=16')
         self.assertEqual({s: values(of) for s, of in config.items()}, plan)
         self.check_rows(rows, config)

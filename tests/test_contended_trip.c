@@ -243,6 +243,9 @@ static void a_put_is_known_by_its_trip(void **state)
 	rig_open(&r, "others=1 size=16 others_queue=shared");
 	trips_among_others(&r, FORM_GPU, POST_INLINE);
 	rig_close(&r);
+	rig_open(&r, "others=1 size=16 others_queue=shared"); /* as with another GPU's others */
+	trips_among_others(&r, FORM_SYS, POST_INLINE);
+	rig_close(&r);
 	rig_open(&r, "others=1 size=512 others_queue=shared");
 	trips_among_others(&r, FORM_GPU, POST_WRITE);
 	rig_close(&r);

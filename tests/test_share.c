@@ -2,7 +2,7 @@
 /*
  * Claim: agents that share a queue publish in the order in which they reserved: one
  * that is ready before its turn waits, and nothing is lost, doubled or out of order,
- * whatever the sharing; an agent waits for room exactly as long as there is none; a
+ * whatever the sharing, among threads of several GPUs too; an agent waits for room exactly as long as there is none; a
  * wait without end is bounded, and the others give up with it; one that is passed over
  * while others go on is patient, within a bound; a lock's agents draw from one count.
  *
@@ -20,14 +20,13 @@ static struct wide_rig r;
 
 /* ---- in one thread: who waits for whom ---- */
 
-static void a_turn_comes_in_the_order_of_reservation(void **state)
+static void turns_come_in_order(const int form)
 {
 	uint64_t m[3];
 
-	(void)state;
 	wide_open(&r, "sharing=gpu threads=3 depth=64 batch=2");
 	for (int i = 0; i < 3; i++)
-		m[i] = rate_reserve(&r.a, &r.agent[i], 2, FORM_GPU);
+		m[i] = rate_reserve(&r.a, &r.agent[i], 2, form);
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(m[i], 2 * i);
 	for (int i = 2; i >= 0; i--) { /* built the other way round */
@@ -35,14 +34,14 @@ static void a_turn_comes_in_the_order_of_reservation(void **state)
 		wide_put(&r, (uint32_t)i, m[i] + 1);
 	}
 	/* too early: nobody has published what came before; bounded */
-	rate_turn(&r.a, &r.agent[1], m[1], FORM_GPU);
+	rate_turn(&r.a, &r.agent[1], m[1], form);
 	assert_int_equal(r.agent[1].status, RATE_TIMEOUT);
 	r.agent[1].status = RATE_OK;
 	assert_int_equal(wide_serve(&r, 0), 0);
 	for (int i = 0; i < 3; i++) {
-		rate_turn(&r.a, &r.agent[i], m[i], FORM_GPU);
+		rate_turn(&r.a, &r.agent[i], m[i], form);
 		assert_int_equal(r.agent[i].status, RATE_OK);
-		rate_publish(&r.a, &r.agent[i], m[i] + 2, ORD_SYS_FENCE_RECORD, FORM_GPU);
+		rate_publish(&r.a, &r.agent[i], m[i] + 2, ORD_SYS_FENCE_RECORD, form);
 		wide_serve(&r, 0);
 		assert_int_equal(r.worker[0].st.wqes, 2 * i + 2);
 	}
@@ -51,6 +50,24 @@ static void a_turn_comes_in_the_order_of_reservation(void **state)
 		assert_int_equal(wide_slot_wrong(&r, 0, k), 0);
 	}
 	wide_close(&r);
+}
+
+static void a_turn_comes_in_the_order_of_reservation(void **state)
+{
+	(void)state;
+	turns_come_in_order(FORM_GPU);
+	turns_come_in_order(FORM_SYS);
+}
+
+/* A CPU has one scope; what a GPU's threads synchronize with is chosen here. */
+static void a_form_has_its_scope(void **state)
+{
+	(void)state;
+	assert_int_equal(form_scope(FORM_BLOCK), SCOPE_BLOCK);
+	assert_int_equal(form_scope(FORM_TEAMS), SCOPE_GPU);
+	assert_int_equal(form_scope(FORM_GPU), SCOPE_GPU);
+	assert_int_equal(form_scope(FORM_SYS), SCOPE_SYS);
+	assert_false(form_owns(FORM_SYS) || form_teams(FORM_SYS));
 }
 
 /* The look that is made with the reservation is enough where it sees the turn. */
@@ -244,14 +261,17 @@ static void post(struct service *s, void *arg)
 		rate_run(&r.a, g, lone, ORD_SYS_FENCE_RECORD, FORM_LOCK, POST_INLINE, 1);
 	else if (p->form == FORM_TEAMS)
 		rate_run(&r.a, g, lone, ORD_GPU_RELEASE, FORM_TEAMS, POST_INLINE, 0);
+	else if (p->form == FORM_SYS)
+		rate_run(&r.a, g, lone, ORD_SYS_FENCE_RECORD, FORM_SYS, POST_INLINE, 0);
 	else
 		rate_run(&r.a, g, lone, ORD_GPU_FENCE, FORM_GPU, POST_INLINE, 0);
 }
 
 static void nothing_is_lost_or_doubled(void **state)
 {
-	static const struct { const char *point; int form; } forms[] = {
+	static const struct { const char *point; int form, as; } forms[] = { /* as: no rate has it */
 		{ "sharing=gpu threads=3 depth=16 entries=16 batch=2 messages=6000", FORM_GPU },
+		{ "sharing=gpu threads=3 depth=16 entries=16 batch=2 messages=6000", FORM_GPU, FORM_SYS },
 		{ "sharing=gpu threads=4 queues=2 depth=8 entries=8 messages=4000", FORM_GPU },
 		{ "sharing=lock threads=3 depth=32 entries=32 batch=4 messages=6000", FORM_LOCK },
 		{ "sharing=warp threads=3 queues=1 depth=64 batch=32 messages=6000", FORM_TEAMS },
@@ -269,7 +289,7 @@ static void nothing_is_lost_or_doubled(void **state)
 		r.a.crowded = 1;
 		all = r.c.warmup + r.c.messages;
 		for (uint32_t i = 0; i < r.c.agents; i++) {
-			p[i] = (struct poster){ .number = i, .form = forms[f].form };
+			p[i] = (struct poster){ .number = i, .form = forms[f].as ? forms[f].as : forms[f].form };
 			assert_int_equal(service_start(&p[i].service, "poster", pin_cpu((int)i % pin_cpus()), post, &p[i], 60), 0);
 		}
 		while (done < all && !ld64(r.a.failed)) {
@@ -295,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_turn_comes_in_the_order_of_reservation),
+		cmocka_unit_test(a_form_has_its_scope),
 		cmocka_unit_test(an_early_look_is_made_once),
 		cmocka_unit_test(a_lock_has_one_count_for_all),
 		cmocka_unit_test(room_is_waited_for),

@@ -160,7 +160,7 @@ static int run_pass(struct cont_mem *m, const struct cont_conf *c, struct cont_g
 	return cont_verdict(c, g);
 }
 
-static void found(const struct cont_conf *c, const struct cont_got *g, struct rows *out)
+static void found(const struct cont_mem *m, const struct cont_conf *c, const struct cont_got *g, struct rows *out)
 {
 	static const char *const objects[OBJECTS_PLACED] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
 	const struct path_conf *p = &c->rate.path;
@@ -173,6 +173,7 @@ static void found(const struct cont_conf *c, const struct cont_got *g, struct ro
 		rows_found(out, "issuer_smid", "%llu", (unsigned long long)g->out[0].smid);
 	if (c->choice.device >= 0 && c->choice.trip == TRIP_ROUND)
 		rows_found(out, "responder_smid", "%llu", (unsigned long long)g->out[c->senders].smid);
+	cont_far_found(m, c, out);
 	rows_found(out, "queues", "%u", c->rate.queues);
 	rows_found(out, "nic_workers", "%u", c->rate.workers);
 	rows_found(out, "poll_ticks", "%llu", (unsigned long long)g->own.poll_ticks);
@@ -195,12 +196,12 @@ static int cont_probe(const struct point *pt, struct rows *out)
 	c.rate.path.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
 	cuda_inject(INJECT_NONE); /* an earlier point of this process may have had something injected */
 	if ((rc = pin_self(c.rate.path.cpu)) ||
-	    (c.rate.path.pinned && (rc = cuda_use(c.rate.path.issuer_gpu, c.rate.path.nic_gpu))))
+	    (c.rate.path.pinned && ((rc = cuda_use(c.rate.path.issuer_gpu, c.rate.path.nic_gpu)) || (rc = cont_far_use(&c)))))
 		return rc;
 	if (!(g.out = calloc(c.choice.agents, sizeof(*g.out))))
 		return fs_fail(ENOMEM, "no memory for agents");
 	if (!(rc = mem_init(&m, &c)) && !(rc = run_pass(&m, &c, &g)) && !(rc = cont_rows(&m, &c, &g, out)))
-		found(&c, &g, out);
+		found(&m, &c, &g, out);
 	if (rc != -EBUSY) /* else an agent or a worker would not stop and still uses it */
 		mem_term(&m);
 	free(g.out);

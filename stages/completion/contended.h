@@ -36,7 +36,7 @@ enum trip_word {
 	TRIPS
 };
 
-enum { OTHERS_MAX = 64 };          /* the blocks that post beside */
+enum { OTHERS_MAX = 64 };          /* the blocks that post beside, on the issuer's GPU or all on another */
 
 enum others_queue {
 #define X(NAME, word, help) OTHERS_##NAME,
@@ -370,20 +370,24 @@ HD void cont_trip_agent(const struct cont_trip_args *h, uint32_t number, struct 
 		rtt_respond_by(&h->r, p, ord, DBM_RECORD_RING, kind);
 }
 
-/* X(order, form, kind): what is built. */
+/* X(order, form, kind): what is built. SYS is for queues that are shared with another GPU, on either side. */
 #define FS_CONT_KINDS(X, o, f) X(o, f, INLINE) X(o, f, WRITE)
 #define FS_CONT_FORMS(X, o) FS_CONT_KINDS(X, o, SOLO) FS_CONT_KINDS(X, o, GPU)
-#define FS_CONTS(X) \
-	FS_CONT_FORMS(X, NONE) FS_CONT_FORMS(X, GPU_FENCE) FS_CONT_FORMS(X, GPU_FENCE_RECORD) \
-	FS_CONT_FORMS(X, GPU_RELEASE) FS_CONT_FORMS(X, THREADFENCE) FS_CONT_FORMS(X, SYS_FENCE) \
-	FS_CONT_FORMS(X, SYS_FENCE_RECORD) FS_CONT_FORMS(X, SYS_RELEASE)
+#define FS_CONT_GPU_FORMS(X, o) FS_CONT_FORMS(X, o) FS_CONT_KINDS(X, o, SYS)
+#define FS_CONT_FAR_FORMS(X, o) FS_CONT_KINDS(X, o, SOLO) FS_CONT_KINDS(X, o, SYS)
+#define FS_CONT_ORDERS(FORMS, X) \
+	FORMS(X, NONE) FORMS(X, GPU_FENCE) FORMS(X, GPU_FENCE_RECORD) FORMS(X, GPU_RELEASE) \
+	FORMS(X, THREADFENCE) FORMS(X, SYS_FENCE) FORMS(X, SYS_FENCE_RECORD) FORMS(X, SYS_RELEASE)
+#define FS_CONTS(X) FS_CONT_ORDERS(FS_CONT_GPU_FORMS, X)
+#define FS_CONTS_FAR(X) FS_CONT_ORDERS(FS_CONT_FAR_FORMS, X) /* the others' */
 
-/* How the agents' code is chosen, and where they run. */
-struct cont_choice { int trip, ord, form, kind, device; unsigned agents, beside; /* SMs of the device that a NIC has */ };
+/* How the agents' code is chosen, and where they run; beside: SMs of the device that a NIC has. far_*: of the others, where they
+ * are on another GPU (-1: none of them is); refused: the timed one's launch fails on purpose. */
+struct cont_choice { int trip, ord, form, kind, device; unsigned agents, beside; int far_device; unsigned far_agents, far_beside; int refused; };
 
 /* Before a NIC is resident. */
 int cont_gpu_load(struct cont_choice c);
-/* All agents, a block each, until they have ended. -EBUSY: one would not. */
+/* All agents, a block each, until they have ended, in a grid of each GPU. -EBUSY: one would not. */
 int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s);
 
 #endif

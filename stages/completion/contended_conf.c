@@ -42,6 +42,8 @@ static int legal_words(const struct point *pt, struct cont_conf *c, char *why, s
 	c->messages = fs_is(pt, "messages", "auto") ? CONT_MESSAGES : (uint64_t)fs_num(pt, "messages");
 	c->warmup = fs_is(pt, "warmup", "auto") ? CONT_WARMUP : (uint64_t)fs_num(pt, "warmup");
 	fault = fs_word(pt, "fault");
+	if (cont_far_legal(pt, c, &fault, why, len))
+		return -EINVAL;
 	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE && fault != FAULT_NO_REPLY)
 		return fs_refuse(EINVAL, why, len, "this fault of contended messages isn't injected; legal: none, key, dead-nic, error-cqe, and with trip=round no-reply");
 	if (fs_is(pt, "issuer", "cpu") && c->others > (uint32_t)most)
@@ -72,7 +74,7 @@ static int resolve_rate(const struct point *pt, const struct machine *m, struct 
 	/* where the agents poll it; with a CPU among them it is there anyway */
 	if (round && fs_is(pt, "dst_mem", "auto") && fs_is(pt, "issuer", "gpu") && fs_is(pt, "nic", "peer") && fs_point_set(&p, "dst_mem", "gpu"))
 		return fs_refuse(EINVAL, why, len, "dst_mem=gpu isn't known");
-	if (c->silent && fs_point_set(&p, "fault", "none"))
+	if ((c->silent || c->choice.refused) && fs_point_set(&p, "fault", "none"))
 		return fs_refuse(EINVAL, why, len, "fault=none isn't known");
 	return rate_resolve(&p, m, &c->rate, why, len);
 }
@@ -100,6 +102,8 @@ int cont_resolve(const struct point *pt, const struct machine *m, struct cont_co
 	c->choice.agents = c->rate.agents;
 	c->senders = 1 + c->others;
 	c->queues = c->rate.queues - (c->choice.trip == TRIP_ROUND);
+	if ((rc = cont_far_resolve(pt, m, c, why, len)))
+		return rc;
 	/* the sender's order guarantees the doorbell's; that a payload's last word comes last is a NIC's habit */
 	if (c->choice.trip == TRIP_ROUND && path->size > 8 && !strcmp(path->order_class, "guaranteed"))
 		c->rate.path.order_class = "relied-on";
@@ -108,7 +112,7 @@ int cont_resolve(const struct point *pt, const struct machine *m, struct cont_co
 }
 
 const char *const cont_reads[] = {
-	"nic", "issuer", "gpu", "nic_gpu", "others", "others_queue", "others_batch", "others_pace", "trip", "reply", "nic_workers", "ordering", "doorbell",
+	"nic", "issuer", "gpu", "nic_gpu", "others", "others_queue", "others_gpu", "others_batch", "others_pace", "trip", "reply", "nic_workers", "ordering", "doorbell",
 	"depth", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "page", "fault", "messages", "warmup",
 	"cpu", "nic_cpu", NULL
 };

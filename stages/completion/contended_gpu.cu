@@ -4,7 +4,7 @@
 extern "C" {
 #include "harness/err.h"
 #include "stages/completion/contended_gpu.h"
-#include "stages/place/gpu.h"
+#include "stages/place/start.h"
 }
 #include <errno.h>
 
@@ -25,7 +25,7 @@ static const struct { int index; const void *fn; } kernels[] = {
 	FS_CONTS(X)
 #undef X
 };
-static_assert(sizeof(kernels) / sizeof(kernels[0]) == ORDERINGS * 2 * 2, "every order stands with both forms and kinds");
+static_assert(sizeof(kernels) / sizeof(kernels[0]) == ORDERINGS * 3 * 2, "every order stands with all forms and kinds");
 
 static const void *kernel_of(struct cont_choice c)
 {
@@ -43,7 +43,9 @@ int cont_gpu_load(struct cont_choice c)
 {
 	struct gpu *g = gpu_of(c.device);
 
-	return g ? gpu_load(g, kernel_of(c), what) : fs_fail(ENODEV, "gpu %d is not in use", c.device);
+	int rc = g ? gpu_load(g, kernel_of(c), what) : fs_fail(ENODEV, "gpu %d is not in use", c.device);
+
+	return rc ? rc : cont_far_load(c);
 }
 
 int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s)
@@ -55,6 +57,9 @@ int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double pa
 
 	if (!g)
 		return fs_fail(ENODEV, "gpu %d is not in use", c.device);
-	rc = gpu_launch_grid(g, kernel_of(c), c.agents, 32, c.beside, args, 0, g->issue_stream, what);
-	return rc ? rc : gpu_wait(g->issue_stream, patience_s, what);
+	if ((rc = cont_far_launch(h, c)))
+		return rc;
+	rc = c.refused ? gpu_error(START_REFUSED, "injected: the kernel of contended messages") :
+			 gpu_launch_grid(g, kernel_of(c), c.agents - c.far_agents, 32, c.beside, args, 0, g->issue_stream, what);
+	return cont_far_end(h, c, rc ? rc : gpu_wait(g->issue_stream, patience_s, what));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the probe `contended`: what a point asks for (contended_conf.c), agents on CPUs
- * (contended_cpu.c), what a round trip has besides (contended_trip.c), rows (contended_rows.c), the
+ * (contended_cpu.c), what a round trip has besides (contended_trip.c) and others on another GPU (contended_far.c), rows (contended_rows.c), the
  * pass and the probe itself (contended.c).
  */
 #ifndef FS_CONTENDED_PARTS_H
@@ -44,6 +44,15 @@ int cont_cpu_run(const struct cont_conf *c, const struct cont_trip_args *h, doub
 int cont_verdict(const struct cont_conf *c, const struct cont_got *g);
 /* Rows and their flags. */
 int cont_rows(const struct cont_mem *m, const struct cont_conf *c, const struct cont_got *g, struct rows *out);
+
+/* ---- the others on another GPU (contended_far.c); where they are on the issuer's these do nothing ---- */
+
+/* What no machine allows, and the fault that only two grids have, which is taken from *fault; the rest, when everything else is resolved. */
+int cont_far_legal(const struct point *pt, struct cont_conf *c, int *fault, char *why, size_t len);
+int cont_far_resolve(const struct point *pt, const struct machine *m, struct cont_conf *c, char *why, size_t len);
+/* In the child, behind cuda_use(). */
+int cont_far_use(const struct cont_conf *c);
+void cont_far_found(const struct cont_mem *m, const struct cont_conf *c, struct rows *out);
 
 /* ---- round trips (contended_trip.c) ---- */
 

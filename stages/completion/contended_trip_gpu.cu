@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agents of a round trip beside others on a GPU, as those of contended_gpu.cu; the last block replies. */
+/* The agents of a round trip beside others on a GPU, as those of contended_gpu.cu; the last block replies, which
+ * is the second one where the others are on another GPU. */
 extern "C" {
 #include "stages/completion/contended_gpu.h"
 }
@@ -8,13 +9,13 @@ template <int ORD, int FORM, int KIND>
 __global__ void __launch_bounds__(32, 1) cont_trip_kernel(const __grid_constant__ struct cont_trip_args h)
 {
 	__shared__ struct planter planter;
-	uint32_t smid;
+	uint32_t smid, number = blockIdx.x == gridDim.x - 1 ? h.a.q.agents : blockIdx.x;
 
 	if (threadIdx.x)
 		return;
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
-	h.a.q.out[blockIdx.x].smid = smid;
-	cont_trip_agent(&h, blockIdx.x, &planter, ORD, FORM, KIND);
+	h.a.q.out[number].smid = smid;
+	cont_trip_agent(&h, number, &planter, ORD, FORM, KIND);
 }
 
 static const struct { int index; const void *fn; } kernels[] = {
@@ -22,7 +23,7 @@ static const struct { int index; const void *fn; } kernels[] = {
 	FS_CONTS(X)
 #undef X
 };
-static_assert(sizeof(kernels) / sizeof(kernels[0]) == ORDERINGS * 2 * 2, "every order stands with both forms and kinds");
+static_assert(sizeof(kernels) / sizeof(kernels[0]) == ORDERINGS * 3 * 2, "every order stands with all forms and kinds");
 
 const void *cont_trip_kernel_of(struct cont_choice c)
 {

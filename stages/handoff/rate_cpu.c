@@ -26,8 +26,8 @@ typedef void rate_fn(const struct rate_args *a, struct rate_agent *g);
 	static void rate_##o##_##f##_11(const struct rate_args *a, struct rate_agent *g) { rate_run(a, g, ALONE, ORD_##o, FORM_##f, POST_WRITE, 1); }
 CPU_ORDERS(X)
 #undef X
-static rate_fn *const loops[ORDERINGS * SHARE_FORMS][2][2] = {
-#define X(o, f) [ORD_##o * SHARE_FORMS + FORM_##f] = { \
+static rate_fn *const loops[ORDERINGS * RATE_FORMS][2][2] = {
+#define X(o, f) [ORD_##o * RATE_FORMS + FORM_##f] = { \
 	{ rate_##o##_##f##_00, rate_##o##_##f##_01 }, { rate_##o##_##f##_10, rate_##o##_##f##_11 } },
 	CPU_ORDERS(X)
 #undef X
@@ -123,7 +123,7 @@ int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans
 	int ord = cpu_order(c->path.choice.ord), kind = c->path.choice.kind;
 	struct rate_thread t = {
 		.a = a,
-		.loop = kind == POST_INLINE2 ? two_loops[ord][spans] : loops[ord * SHARE_FORMS + c->form][kind == POST_WRITE][spans],
+		.loop = kind == POST_INLINE2 ? two_loops[ord][spans] : loops[ord * RATE_FORMS + c->form][kind == POST_WRITE][spans],
 	};
 
 	return run_threads(c, &t);

@@ -38,15 +38,15 @@ __global__ void __launch_bounds__(RATE_THREADS_MAX, 1) rate_kernel(const __grid_
 	rate_run(&a, &g, c, ORD, FORM, KIND, SPANS);
 }
 
-static const void *const kernels[ORDERINGS * SHARE_FORMS][2][2] = {
+static const void *const kernels[ORDERINGS * RATE_FORMS][2][2] = {
 #define X(o, f) { \
 	{ (const void *)rate_kernel<ORD_##o, FORM_##f, POST_INLINE, 0>, (const void *)rate_kernel<ORD_##o, FORM_##f, POST_INLINE, 1> }, \
 	{ (const void *)rate_kernel<ORD_##o, FORM_##f, POST_WRITE, 0>, (const void *)rate_kernel<ORD_##o, FORM_##f, POST_WRITE, 1> } },
 	FS_RATES(X)
 #undef X
 };
-#define X(o, f) + (ORD_##o * SHARE_FORMS + FORM_##f)
-static_assert(0 FS_RATES(X) == ORDERINGS * SHARE_FORMS * (ORDERINGS * SHARE_FORMS - 1) / 2, "every combination stands once");
+#define X(o, f) + (ORD_##o * RATE_FORMS + FORM_##f)
+static_assert(0 FS_RATES(X) == ORDERINGS * RATE_FORMS * (ORDERINGS * RATE_FORMS - 1) / 2, "every combination stands once");
 #undef X
 
 static const void *const two_kernels[ORDERINGS][2] = {
@@ -54,8 +54,8 @@ static const void *const two_kernels[ORDERINGS][2] = {
 	FS_RATES_TWO(X)
 #undef X
 };
-#define X(o, f) + (ORD_##o * SHARE_FORMS + FORM_##f)
-static_assert(0 FS_RATES_TWO(X) == ORDERINGS * (ORDERINGS - 1) / 2 * SHARE_FORMS + ORDERINGS * FORM_SOLO, "every order stands once");
+#define X(o, f) + (ORD_##o * RATE_FORMS + FORM_##f)
+static_assert(0 FS_RATES_TWO(X) == ORDERINGS * (ORDERINGS - 1) / 2 * RATE_FORMS + ORDERINGS * FORM_SOLO, "every order stands once");
 #undef X
 
 /* NULL: two blocks are built for queues that are one thread's (rate_conf.c refuses the others). */
@@ -63,7 +63,7 @@ static const void *kernel_of(int ord, int form, int kind, int spans)
 {
 	if (kind == POST_INLINE2)
 		return form == FORM_SOLO ? two_kernels[ord][spans] : NULL;
-	return kernels[ord * SHARE_FORMS + form][kind == POST_WRITE][spans];
+	return kernels[ord * RATE_FORMS + form][kind == POST_WRITE][spans];
 }
 
 int rate_gpu_load(int ord, int form, int kind, int spans, int device)

@@ -60,6 +60,8 @@ int gpu_launch_grid(struct gpu *g, const void *fn, unsigned blocks, unsigned thr
 /* Before a persistent kernel: both words 0. After its launch: waits for ready. */
 int gpu_resident_prepare(struct gpu *g);
 int gpu_resident_ready(struct gpu *g, double patience_s, const char *what);
+/* Makes a word of g's memory 1 (its other bytes are 0), whatever runs there. */
+int gpu_raise(struct gpu *g, void *word, const char *what);
 /* Stores the stop word and waits for the stream to end. */
 int gpu_resident_stop(struct gpu *g, double patience_s, const char *what);
 /* Waits for a stream by asking, with a deadline; now: without a pause between. */

@@ -374,10 +374,16 @@ int gpu_resident_ready(struct gpu *g, double patience_s, const char *what)
 	return 0;
 }
 
-int gpu_resident_stop(struct gpu *g, double patience_s, const char *what)
+int gpu_raise(struct gpu *g, void *word, const char *what)
 {
 	int rc = gpu_error(cudaSetDevice(g->device), what);
 
-	rc = rc ? rc : gpu_error(cudaMemcpyAsync(g->stop, g->one, 4, cudaMemcpyHostToDevice, (cudaStream_t)g->side_stream), what);
+	return rc ? rc : gpu_error(cudaMemcpyAsync(word, g->one, 4, cudaMemcpyHostToDevice, (cudaStream_t)g->side_stream), what);
+}
+
+int gpu_resident_stop(struct gpu *g, double patience_s, const char *what)
+{
+	int rc = gpu_raise(g, g->stop, what);
+
 	return rc ? rc : gpu_wait(g->nic_stream, patience_s, what);
 }

@@ -409,6 +409,8 @@ HD uint64_t hand_look(const uint64_t *p, const int scope)
 
 	if (scope == SCOPE_BLOCK)
 		asm volatile("ld.relaxed.cta.shared.b64 %0, [%1];" : "=l"(v) : "r"(shared_at(p)) : "memory");
+	else if (scope == SCOPE_SYS)
+		asm volatile("ld.relaxed.sys.global.b64 %0, [%1];" : "=l"(v) : "l"(global_at(p)) : "memory");
 	else
 		asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(v) : "l"(global_at(p)) : "memory");
 	return v;
@@ -423,6 +425,8 @@ HD void hand_looked(const int scope)
 #ifdef __CUDA_ARCH__
 	if (scope == SCOPE_BLOCK)
 		asm volatile("fence.acquire.cta;" : : : "memory");
+	else if (scope == SCOPE_SYS)
+		polled();
 	else
 		asm volatile("fence.acquire.gpu;" : : : "memory");
 #else
@@ -435,6 +439,8 @@ HD void hand_store(uint64_t *p, uint64_t v, const int scope)
 #ifdef __CUDA_ARCH__
 	if (scope == SCOPE_BLOCK)
 		asm volatile("st.release.cta.shared.b64 [%0], %1;" : : "r"(shared_at(p)), "l"(v) : "memory");
+	else if (scope == SCOPE_SYS)
+		asm volatile("st.release.sys.global.b64 [%0], %1;" : : "l"(global_at(p)), "l"(v) : "memory");
 	else
 		asm volatile("st.release.gpu.global.b64 [%0], %1;" : : "l"(global_at(p)), "l"(v) : "memory");
 #else

@@ -39,13 +39,13 @@ HD uint64_t *share_word(uint8_t *share, int which) { return (uint64_t *)(share +
 
 /*
  * How a loop is made: by a literal each. SOLO and TEAM own their queue: a thread, or
- * a warp; the others share theirs.
+ * a warp; the others share theirs. SYS is GPU among threads of several GPUs; a rate has none.
  */
-enum share_form { FORM_SOLO, FORM_TEAM, FORM_TEAMS, FORM_BLOCK, FORM_GPU, FORM_LOCK, SHARE_FORMS };
+enum share_form { FORM_SOLO, FORM_TEAM, FORM_TEAMS, FORM_BLOCK, FORM_GPU, FORM_LOCK, RATE_FORMS, FORM_SYS = RATE_FORMS, SHARE_FORMS };
 
 HD int form_owns(const int form) { return form == FORM_SOLO || form == FORM_TEAM; }
 HD int form_teams(const int form) { return form == FORM_TEAM || form == FORM_TEAMS; }
-HD int form_scope(const int form) { return form == FORM_BLOCK ? SCOPE_BLOCK : SCOPE_GPU; }
+HD int form_scope(const int form) { return form == FORM_BLOCK ? SCOPE_BLOCK : form == FORM_SYS ? SCOPE_SYS : SCOPE_GPU; }
 
 /*
  * Is the message done whose CQE should say `counter`? w7 is the last word of the
