@@ -15,6 +15,7 @@
 #include "stages/crossing/load.h"
 #include "stages/crossing/pingpong.h"
 #include "stages/crossing/store.h"
+#include "stages/handoff/rate_ends.h"
 #include "stages/handoff/rate_hand.h"
 #include "stages/issue/fence.h"
 #include "stages/issue/floor.h"
@@ -100,6 +101,11 @@ int floor_gpu_run(const struct floor_args *a, int ord, int mode, int device, dou
 	return absent();
 }
 
+int ends_gpu_open(struct starter *s, struct ends_args *a, int spans, unsigned blocks, unsigned threads, int device)
+{
+	(void)s; (void)a; (void)spans; (void)blocks; (void)threads; (void)device;
+	return absent();
+}
 int hand_gpu_load(int form, int instr, int device) { (void)form; (void)instr; (void)device; return absent(); }
 int hand_gpu_run(const struct hand_args *h, int form, int instr, unsigned blocks, unsigned threads, unsigned beside, int device,
 		 double patience_s)

@@ -21,7 +21,6 @@
 #include <string.h>
 
 enum { SEED = 0x5f1e57a6 };
-#define ASLEEP_MIN 0.9          /* of launches have to find their thread asleep */
 
 struct path_run {
 	const struct path_conf *c;
@@ -439,7 +438,7 @@ static void flags(struct path_run *r)
 	if (r->c->crowded)
 		flag(r->out, "crowded", "the helper shares its CPU with the NIC: they take turns");
 	if (r->c->boundary == BOUNDARY_FUTEX && (double)r->asleep < ASLEEP_MIN * (double)r->launches)
-		flag(r->out, "awake", "in more than a tenth of its launches the thread that stands for a kernel had not fallen asleep yet");
+		flag(r->out, "awake", AWAKE_WORDS);
 	if (r->c->fault == FAULT_SLOW_NIC)
 		flag(r->out, "fault", "fault=slow-nic: the NIC waits 100 us in every message of the second half");
 	if (r->c->choice.mode == DBM_RING_RECORD_RING && r->c->metric == METRIC_LATENCY && r->c->nic->completes)

@@ -167,17 +167,12 @@ int path_boundary_report(const struct path_mem *m, const struct path_conf *c, co
 
 void path_boundary_found(const struct path_mem *m, const struct path_conf *c, struct rows *out)
 {
-	static const char *const words[BOUNDARIES] = {
-#define X(NAME, word, help) word,
-		FS_BOUNDARIES(X)
-#undef X
-	};
 	const struct boundary_state *s;
 
 	if (!m->boundary)
 		return;
 	s = &m->boundary->left;
-	rows_found(out, "boundary", "%s", words[c->boundary]);
+	rows_found(out, "boundary", "%s", boundary_names[c->boundary]);
 	rows_found(out, c->issuer_gpu >= 0 ? "issuer_step_ns" : "issuer_step_ticks", "%llu", (unsigned long long)s->step);
 	if (c->issuer_gpu >= 0)
 		rows_found(out, "issuer_sm_moves", "%llu", (unsigned long long)s->moves);

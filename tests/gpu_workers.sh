@@ -3,7 +3,7 @@
 #
 # GPU threads that hand messages over to CPU workers: every form, batch and number of workers,
 # into a CPU, into SMs and into nobody, each message done once and its payload right; faults end in
-# words. Control: the same points without the fault are among those.
+# words. The same where the kernel of all ends with what a CPU posts for them. Control: the same points without the fault are among those.
 #
 #   tests/gpu_workers.sh FIVESTAGE
 #
@@ -61,5 +61,21 @@ for nic in soft "peer nic_gpu=gpu"; do
 	expect "$n-dead" 124 'no completion of message [0-9]+' nic=$nic $deep fault=dead-nic
 done
 expect stand-in 0 ' 0 failed' $deep issuer=cpu nic=peer threads=4 proxy_batch=16
+for nic in soft "peer nic_gpu=gpu"; do
+	n=${nic%% *}
+	for boundary in stream graph; do
+		at="nic=$nic submitter=cpu boundary=$boundary messages=4000 warmup=64 depth=256"
+		expect "$n-$boundary-ends" 0 ' 0 failed' $at blocks=1,3,64
+		expect "$n-$boundary-ends-warp" 0 ' 0 failed' $at blocks=2 threads=32 batch=1,4
+		expect "$n-$boundary-ends-pointer" 0 ' 0 failed' $at blocks=4 payload=pointer size=8,4096
+		expect "$n-$boundary-ends-launch" 1 'launch [0-9]+: ' $at blocks=4 fault=failed-launch
+	done
+	at="nic=$nic submitter=cpu messages=4000 warmup=64 blocks=4 depth=4"
+	expect "$n-ends-stuck" 124 'no kernel was launched behind message' $at fault=stuck-worker
+	expect "$n-ends-killed" 124 'whose thread had ended' $at fault=killed-worker
+	expect "$n-ends-dead" 124 'no kernel was launched behind message' $at fault=dead-nic
+	expect "$n-ends-error" 1 'CQE with syndrome 0x14' $at fault=error-cqe
+	expect "$n-ends-after" 0 ' 0 failed' $at
+done
 echo "$failed failed"
 [ $failed -eq 0 ]

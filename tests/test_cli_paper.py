@@ -176,8 +176,15 @@ class Paper(Case):
         config = sections('../pays.ini')
         for s, of in config.items():
             self.assertIn('emulated', of['title'], s)
-        ways = {of.get('submitter', 'gpu') for of in config.values() if of['issuer'] == 'gpu' and of['probe'] == 'path'}
-        self.assertEqual(ways, self.legal('submitter'))
+        ways = {p: {of.get('submitter', 'gpu') for of in config.values() if of['issuer'] == 'gpu' and of['probe'] == p} for p in ('path', 'rate')}
+        self.assertEqual(ways, {'path': self.legal('submitter'), 'rate': self.legal('submitter') - {'host-doorbell'}})
+        # of those that one rate is asked of, all that differs in who submits is what the head's line excepts
+        rates = [of for of in config.values() if of['issuer'] == 'gpu' and of['probe'] == 'rate']
+        apart = {n for of in rates for n in of if len({x.get(n) for x in rates}) > 1} - {'title', 'submitter'}
+        with open(os.path.join(ROOT, 'configs', 'pays.ini'), encoding='utf-8') as f:
+            but = re.search(r'--but (\S+) --over blocks', f.read()).group(1)
+        self.assertEqual(apart, set(but.split(',')))
+        self.assertEqual({(of['vary'], of['values']) for of in rates}, {('blocks', '1..64*2')})
         self.run_out('pays.ini', 'messages=64', 'warmup=8')
         script = [sys.executable, os.path.join(ROOT, 'scripts', 'crossover.py'), self.out, '--of', 'submitter']
         r = subprocess.run([*script, '--but', 'ordering'], capture_output=True, text=True, check=False)

@@ -440,7 +440,7 @@ static const struct { const char *point, *says; } refusals[] = {
 	{ "submitter=gpu proxy_batch=2", "legal: submitter=proxy" },
 	{ "submitter=gpu fault=stuck-worker", "legal: submitter=proxy" },
 	{ "submitter=host-doorbell", "legal: submitter=gpu, proxy" },
-	{ "submitter=cpu", "submitter=cpu in a rate isn't built" }, { "submitter=gpu helper_cpu=0", "helper_cpu=auto" },
+	{ "submitter=gpu helper_cpu=0", "helper_cpu=auto" },
 	{ "threads=2 rings=1", "legal: rings=2" },
 	{ "threads=33", "at most 32 of them, or proxy=baseline" },
 	{ "threads=2 proxy=baseline rings=3", "legal: rings=1..2" },

@@ -48,6 +48,9 @@ static int agent_verdict(const struct rate_got *g, const struct rate_conf *c)
 			bad = &g->out[i];
 	if (!bad)
 		return 0;
+	if (rate_ending(c))
+		return fs_fail(ETIMEDOUT, "no kernel was launched behind message %llu in %.0f s; %s", (unsigned long long)g->help.st[0].done, WAIT_NS / 1e9,
+			       wait_words(g, c, 0, words, sizeof(words)));
 	if (bad->status == RATE_CQE_ERROR)
 		return fs_fail(EREMOTEIO, "agent %d: message %llu: CQE with syndrome 0x%02llx, vendor 0x%02llx%s", (int)(bad - g->out),
 			       (unsigned long long)bad->at, (unsigned long long)bad->syndrome, (unsigned long long)bad->vendor,
@@ -121,6 +124,10 @@ static int run_agents(const struct rate_mem *m, const struct rate_conf *c, int s
 	struct hand_args h;
 	struct rate_args a;
 
+	if (rate_ending(c)) {
+		rate_ends_run(m, c, spans, WAIT_NS);
+		return 0;
+	}
 	if (c->helpers) {
 		int instr = c->fault == FAULT_RING_OVERRUN ? HAND_FAULTY : spans ? HAND_SPANS : HAND_BARE;
 
@@ -136,10 +143,12 @@ static int run_agents(const struct rate_mem *m, const struct rate_conf *c, int s
 }
 
 /* Kernels are there before a NIC is resident. */
-static int load_agents(const struct rate_conf *c, int spans)
+static int load_agents(const struct rate_mem *m, const struct rate_conf *c, int spans)
 {
 	int dev = c->path.issuer_gpu;
 
+	if (rate_ending(c))
+		return rate_ends_open(m, c, spans);
 	if (dev < 0)
 		return 0;
 	if (c->helpers)
@@ -152,18 +161,22 @@ static int run_all(const struct rate_mem *m, const struct rate_conf *c, struct r
 {
 	struct rate_help *help = NULL;
 	struct nic_run *nic;
-	int rc, ends[2] = { 0, 0 };
+	int rc, ends[3] = { 0, 0, 0 };
 
 	memset(g->nic, 0, sizeof(g->nic));
-	if ((rc = load_agents(c, spans)) || (rc = start_nic(m, c, &nic)))
+	if ((rc = load_agents(m, c, spans)) || (rc = start_nic(m, c, &nic))) {
+		rate_ends_close(m, c);
 		return rc;
+	}
 	rc = rate_help_start(m, c, &help);
 	rc = rc ? rc : run_agents(m, c, spans);
 	/* whoever takes messages ends behind whoever brings them */
 	ends[0] = rate_help_stop(help, &g->help);
+	ends[1] = rate_ends_stop(m, c, g->help.st);
 	if (nic)
-		ends[1] = c->path.nic->stop_many(nic, g->nic);
-	for (int i = 0; i < 2; i++)
+		ends[2] = c->path.nic->stop_many(nic, g->nic);
+	rate_ends_close(m, c);
+	for (int i = 0; i < 3; i++)
 		rc = ends[i] == -EBUSY || !rc ? (rc == -EBUSY ? rc : ends[i]) : rc;
 	return rc;
 }

@@ -15,15 +15,18 @@ static int resolve_path(const struct point *pt, const struct machine *m, struct 
 {
 	static const char *const same[][2] = {
 		{ "metric", "rate" }, { "marks", "outer" }, { "fault", "none" }, { "check", "none" }, { "messages", "auto" }, { "signal", "1" },
-		{ "cq", "ring" },
+		{ "cq", "ring" }, { "depth", "1" }, { "batch", "1" },
 	};
 	struct point p = *pt;
 	int rc;
 
-	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+	/* a kernel's end of all issuers is counted where these are (rate_conf_rings.c) */
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]) - (fs_is(pt, "submitter", "cpu") ? 0 : 2); i++)
 		if (fs_point_set(&p, same[i][0], same[i][1]))
 			return fs_refuse(EINVAL, why, len, "%s=%s isn't known", same[i][0], same[i][1]);
 	rc = path_resolve(&p, m, c, why, len);
+	c->depth = (uint32_t)fs_num(pt, "depth");
+	c->batch = (uint32_t)fs_num(pt, "batch");
 	if (!rc && doorbell_is_flame(c->choice.mode))
 		return fs_refuse(EINVAL, why, len, "BlueFlame in a rate: a line that is overwritten before the NIC has taken it is lost; legal: doorbell=record-ring, ring-record-ring, ring");
 	/* the points of others who borrow a rate's agents */
@@ -83,7 +86,7 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 	if (!c->path.nic->start_many && c->path.nic->completes)
 		return fs_refuse(EINVAL, why, len, "nic=%s serves one queue alone; legal: null, soft, peer", c->path.nic->name);
 	if (!c->path.nic->start_many) {
-		c->crowded = c->helpers && (c->path.issuer_gpu < 0 ? (int)c->agents : 0) + (int)c->helpers > cpus;
+		c->crowded = c->helpers && (int)rate_posters(c) + (int)c->helpers > cpus;
 		return 0;
 	}
 	if (!fs_is(pt, "nic_workers", "auto"))
@@ -97,9 +100,7 @@ static int resolve_workers(const struct point *pt, struct rate_conf *c, char *wh
 			  c->queues, c->queues);
 	if (!c->path.nic->on_gpu)
 		busy += (int)c->workers;
-	if (c->path.issuer_gpu < 0)
-		busy += (int)c->agents;
-	busy += (int)c->helpers;
+	busy += (int)rate_posters(c) + (int)c->helpers;
 	c->crowded = busy > cpus;
 	return 0;
 }
@@ -129,6 +130,8 @@ static int resolve_signal(const struct point *pt, struct rate_conf *c, char *why
  * under a million turns a second, however many wait for it. */
 static uint64_t auto_messages(const struct rate_conf *c)
 {
+	if (rate_ending(c))
+		return 20000; /* with one issuer a launch each */
 	if (c->path.issuer_gpu < 0)
 		return 100000;
 	if (c->form == FORM_LOCK)
@@ -177,7 +180,13 @@ static int resolve_fault(const struct point *pt, struct rate_conf *c, char *why,
 	case FAULT_KILLED_WORKER:
 	case FAULT_RING_OVERRUN:
 		if (!c->helpers)
-			return fs_refuse(EINVAL, why, len, "fault=stuck-worker, killed-worker and ring-overrun need workers; legal: submitter=proxy");
+			return fs_refuse(EINVAL, why, len, "fault=stuck-worker, killed-worker and ring-overrun need workers; legal: submitter=proxy, or cpu but for the last");
+		if (c->fault == FAULT_RING_OVERRUN && rate_ending(c))
+			return fs_refuse(EINVAL, why, len, "fault=ring-overrun: there is no ring of descriptors; legal: submitter=proxy");
+		return 0;
+	case FAULT_FAILED_LAUNCH:
+		if (!rate_ending(c))
+			return fs_refuse(EINVAL, why, len, "fault=failed-launch: nothing is launched for a message; legal: submitter=cpu");
 		return 0;
 	case FAULT_GPU_MEMORY:
 	case FAULT_GPU_STICKY:
@@ -186,7 +195,7 @@ static int resolve_fault(const struct point *pt, struct rate_conf *c, char *why,
 			return fs_refuse(EINVAL, why, len, "fault=gpu-* needs a GPU in the point: issuer=gpu or nic=peer");
 		return 0;
 	default:
-		return fs_refuse(EINVAL, why, len, "this fault of a rate isn't injected; legal: none, key, dead-nic, error-cqe, gpu-memory, gpu-sticky, gpu-lost, and with submitter=proxy stuck-worker, killed-worker, ring-overrun");
+		return fs_refuse(EINVAL, why, len, "this fault of a rate isn't injected; legal: none, key, dead-nic, error-cqe, gpu-memory, gpu-sticky, gpu-lost, with submitter=proxy or cpu stuck-worker, killed-worker, with proxy ring-overrun, with cpu failed-launch");
 	}
 }
 
@@ -207,7 +216,7 @@ int rate_resolve(const struct point *pt, const struct machine *m, struct rate_co
 }
 
 const char *const rate_reads[] = {
-	"nic", "issuer", "submitter", "proxy", "proxy_batch", "workers", "rings", "gpu", "nic_gpu", "sharing", "threads", "blocks", "queues", "nic_workers", "ordering", "doorbell",
+	"nic", "issuer", "submitter", "proxy", "proxy_batch", "boundary", "workers", "rings", "gpu", "nic_gpu", "sharing", "threads", "blocks", "queues", "nic_workers", "ordering", "doorbell",
 	"depth", "batch", "signal", "cq", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem",
 	"page", "fault", "messages", "warmup", "marks", "cpu", "nic_cpu", "helper_cpu", "cpu_state", "cpu_state_ms", NULL
 };

@@ -5,6 +5,7 @@
  */
 #include "harness/err.h"
 #include "harness/pin.h"
+#include "harness/probe.h"
 #include "stages/handoff/rate_parts.h"
 #include <errno.h>
 #include <string.h>
@@ -16,6 +17,33 @@ uint32_t rate_agents_of(const struct rate_conf *c, uint32_t q)
 	for (uint32_t i = 0; i < c->agents; i++)
 		n += (c->form == FORM_BLOCK ? i / c->threads : i % c->queues) == q;
 	return n;
+}
+
+/* What a rate whose kernels end doesn't have. */
+static int refuse_ends(const struct point *pt, const struct rate_conf *c, char *why, size_t len)
+{
+	uint32_t most = 1u << c->path.log_n, many = c->agents * c->path.batch;
+
+	/* others who borrow a rate's agents need ones that run */
+	if (strcmp(pt->probe->name, "rate"))
+		return fs_refuse(EINVAL, why, len, "submitter=cpu in the probe %s isn't built: its issuers would end their kernels; legal: submitter=gpu, proxy, or the probes path and rate",
+				 pt->probe->name);
+	if (fs_num(pt, "workers") != 1 || !fs_is(pt, "rings", "auto"))
+		return fs_refuse(EINVAL, why, len, "workers and rings with submitter=cpu: one thread sees the kernel of all issuers end and launches the next one; legal: workers=1 and rings=auto");
+	if (!fs_is(pt, "queues", "auto") && fs_num(pt, "queues") != 1)
+		return fs_refuse(EINVAL, why, len, "queues=%u with submitter=cpu: the CPU posts what all issuers send into a queue of its own; legal: queues=auto (here 1)",
+				 (uint32_t)fs_num(pt, "queues"));
+	if (c->sharing != SHARE_EXCLUSIVE)
+		return fs_refuse(EINVAL, why, len, "sharing with submitter=cpu: issuers have no queue, and the CPU's has one owner; legal: sharing=exclusive");
+	if (fs_num(pt, "signal") > 1 || fs_is(pt, "cq", "collapsed"))
+		return fs_refuse(EINVAL, why, len, "%s with submitter=cpu: the next kernel is launched behind each message's completion; legal: signal=1 and cq=ring",
+				 fs_is(pt, "cq", "collapsed") ? "cq=collapsed" : "signal");
+	if (c->path.depth > most)
+		return fs_refuse(EINVAL, why, len, "depth=%u is over the queue of entries=%u; legal: depth=1..%u", c->path.depth, most, most);
+	if (many > c->path.depth)
+		return fs_refuse(EINVAL, why, len, "depth=%u with submitter=cpu, %u issuer%s and batch=%u: a kernel's end posts what all of them send, %u messages, and the next kernel waits for them; legal: depth=%u.., in a queue that has as many entries",
+				 c->path.depth, c->agents, c->agents > 1 ? "s" : "", c->path.batch, many, many);
+	return 0;
 }
 
 /* What a rate without workers, or with them, doesn't have. */
@@ -33,7 +61,7 @@ static int refuse_others(const struct point *pt, const struct rate_conf *c, char
 	case SUBMITTER_HOST_DOORBELL:
 		return fs_refuse(EINVAL, why, len, "submitter=host-doorbell in a rate isn't built: a worker would have to poll a word of each issuer's queue; legal: submitter=gpu, proxy");
 	default:
-		return fs_refuse(EINVAL, why, len, "submitter=cpu in a rate isn't built: its issuers would end their kernels; legal: submitter=gpu, proxy, or the probe path");
+		return refuse_ends(pt, c, why, len);
 	}
 	if (c->sharing != SHARE_EXCLUSIVE)
 		return fs_refuse(EINVAL, why, len, "sharing with submitter=proxy: issuers have no queue, what they can share is a ring; legal: sharing=exclusive, and proxy=baseline with fewer rings than issuers");
@@ -48,6 +76,8 @@ int rate_resolve_rings(const struct point *pt, struct rate_conf *c, char *why, s
 	uint32_t workers = (uint32_t)fs_num(pt, "workers"), tuned = c->path.form == PROXY_TUNED, most;
 	int rc = refuse_others(pt, c, why, len);
 
+	if (!rc && rate_ending(c))
+		c->queues = c->helpers = 1;
 	if (rc || c->path.route.submitter != SUBMITTER_PROXY)
 		return rc;
 	if (tuned && c->agents > RINGS_MAX)
@@ -79,7 +109,7 @@ static void count_others(const struct rate_conf *c, uint8_t *on, int cpus)
 
 	if (c->path.issuer_gpu >= 0 && c->path.cpu < cpus)
 		on[c->path.cpu]++; /* it starts kernels and awaits them */
-	for (uint32_t i = 0; c->path.issuer_gpu < 0 && i < c->agents; i++)
+	for (uint32_t i = 0; i < rate_posters(c); i++)
 		if ((cpu = rate_agent_cpu(c, (int)i)) >= 0 && cpu < cpus)
 			on[cpu]++;
 	if (c->path.nic->on_gpu)

@@ -2,6 +2,7 @@
 /* The workers of a rate, and of a round trip: a pass beside the agents, how they ended, and rows of what they used. */
 #include "harness/err.h"
 #include "stages/handoff/rate_parts.h"
+#include "stages/issuer/boundary.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,9 @@ int rate_help_failed(const struct rate_helped *got, const struct rate_conf *c)
 		if (w->end == WORKER_STRAY)
 			return fs_fail(EPROTO, "worker %u: ring %u: where the completion of message %llu should stand it found that of message %llu", i,
 				       w->ring, (unsigned long long)w->at, (unsigned long long)w->found);
+		/* a GPU's reason is said where its runtime is (rate_ends.c) */
+		if (w->end == WORKER_LAUNCH || w->end == WORKER_KERNEL)
+			return fs_fail(EIO, "launch %llu failed: %s", (unsigned long long)w->launches, strerror(w->error));
 	}
 	return 0;
 }
@@ -103,6 +107,12 @@ const char *rate_help_words(const struct rate_helped *got, const struct rate_con
 	if (!c->helpers)
 		return buf;
 	w = &got->st[ring % c->helpers];
+	if (rate_ending(c)) {
+		snprintf(buf, len, "the worker%s made %llu launches, rang for %llu messages and saw %llu of them completed; ",
+			 w->end == WORKER_DIED ? ", whose thread had ended," : "", (unsigned long long)w->launches,
+			 (unsigned long long)w->taken, (unsigned long long)w->done);
+		return buf;
+	}
 	snprintf(buf, len, "worker %u, which serves its ring %u%s, rang for %llu and gave credit for %llu messages in all; ", ring % c->helpers, ring,
 		 w->end == WORKER_DIED ? ", and whose thread had ended" : "", (unsigned long long)w->taken,
 		 (unsigned long long)w->done);
@@ -123,6 +133,8 @@ void rate_help_take(const struct rate_conf *c, struct rate_helped *got)
 		got->busy[i] += w->ticks ? (double)w->busy / (double)w->ticks : 0;
 		got->taken += (double)w->taken;
 		got->doorbells += (double)w->doorbells;
+		got->launches += (double)w->launches;
+		got->asleep += (double)w->asleep;
 	}
 }
 
@@ -150,6 +162,8 @@ int rate_help_rows(const struct rate_conf *c, struct rate_helped *got, int passe
 	    (rc = mean_row(c, "helper_preempted", "count/msg", got->preempted / n, n, out)) ||
 	    (rc = mean_row(c, "helper_rings", "count/msg", got->doorbells / got->taken, got->taken, out)) ||
 	    (rc = mean_row(c, "helper_batch", "count", got->taken / got->doorbells, got->doorbells, out)))
+		return rc;
+	if (c->path.boundary == BOUNDARY_FUTEX && (rc = mean_row(c, "asleep", "share", got->asleep / got->launches, got->launches, out)))
 		return rc;
 	return rate_spread_row(out, c, "-", "helper_busy", "share", got->busy, c->helpers, passes);
 }

@@ -78,6 +78,7 @@ static int hand_alloc(struct rate_mem *m, const struct rate_conf *c)
 
 	if (!c->helpers)
 		return 0;
+	/* an end hands over by itself, but a worker counts what is done in the same words */
 	m->hand_step = round_up((size_t)HAND_SLOT << c->path.log_n, PAGE) + LINE;
 	rc = place_alloc(&m->hand, PLACE_HOST, m->hand_step * c->queues, PAGE, c->path.pinned);
 	return rc ? rc : place_alloc(&m->credit, PLACE_HOST, (size_t)SHARE_LINE * c->queues, PAGE, c->path.pinned);
@@ -105,7 +106,7 @@ int rate_mem_alloc(struct rate_mem *m, const struct rate_conf *c)
 	    (rc = place_alloc(&m->share, issuer, (size_t)SHARE_BYTES * c->queues, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->words, issuer, 2 * SHARE_LINE, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->out, issuer, c->agents * sizeof(struct rate_out), PAGE, pinned)) ||
-	    (rc = hand_alloc(m, c)))
+	    (rc = hand_alloc(m, c)) || (rc = rate_ends_init(m, c)))
 		return rc;
 	return fill_sources(m, c);
 }
@@ -123,6 +124,7 @@ void rate_mem_term(struct rate_mem *m)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		place_free(all[i]);
+	rate_ends_term(m);
 }
 
 int rate_mem_reset(struct rate_mem *m, const struct rate_conf *c)
@@ -244,6 +246,7 @@ void rate_worker_fill(const struct rate_mem *m, const struct rate_conf *c, uint3
 		w->warmup += rate_agents_of(c, r) * a.warmup;
 		w->all += rate_agents_of(c, r) * (a.warmup + a.messages);
 	}
+	w->kernels = rate_ends_kernels(m);
 	w->batch = c->path.proxy_batch;
 	w->lkey = a.lkey;
 	w->rkey = a.rkey;
@@ -251,7 +254,8 @@ void rate_worker_fill(const struct rate_mem *m, const struct rate_conf *c, uint3
 	w->completes = c->path.nic->completes;
 	w->gettime = a.gettime;
 	w->crowded = a.crowded;
-	w->fault = i ? WKF_NONE : c->fault == FAULT_STUCK_WORKER ? WKF_STUCK : c->fault == FAULT_KILLED_WORKER ? WKF_KILLED : WKF_NONE;
+	w->fault = i ? WKF_NONE : c->fault == FAULT_STUCK_WORKER ? WKF_STUCK : c->fault == FAULT_KILLED_WORKER ? WKF_KILLED :
+		   c->fault == FAULT_FAILED_LAUNCH ? WKF_LAUNCH : WKF_NONE;
 	w->fault_at = rate_agents_of(c, 0) * (a.warmup + a.messages / 2);
 }
 

@@ -2,7 +2,7 @@
 /*
  * The parts of the probe `rate`: what a point asks for (rate_conf.c; of workers and their rings
  * rate_conf_rings.c), the memory of its queues and what has to stand in it at the end (rate_mem.c),
- * agents on CPUs (rate_cpu.c), workers beside them (rate_help.c), passes (rate.c) and rows (rate_rows.c).
+ * agents on CPUs (rate_cpu.c), kernels of them that end (rate_ends.c), workers beside them (rate_help.c), passes (rate.c) and rows (rate_rows.c).
  */
 #ifndef FS_RATE_PARTS_H
 #define FS_RATE_PARTS_H
@@ -26,10 +26,14 @@ struct rate_conf {
 	int fault;
 	int crowded;             /* more threads than CPUs, or a worker shares one */
 	uint32_t helpers;        /* workers that post for the agents; 0: these post themselves. Agent a hands over to ring a % queues,
-				  * which worker r % helpers serves, into queue r */
+				  * which worker r % helpers serves, into queue r; or, where kernels end, all agents to the one worker */
 	int helper_cpu[WORKERS_MAX];
 };
 
+/* Are agents kernels that end for their messages (submitter=cpu)? */
+static inline int rate_ending(const struct rate_conf *c) { return c->path.route.submitter == SUBMITTER_CPU; }
+/* CPU threads that are agents, or stand for them. */
+static inline uint32_t rate_posters(const struct rate_conf *c) { return c->path.issuer_gpu >= 0 ? 0 : rate_ending(c) ? 1 : c->agents; }
 /* Of all agents' messages, each one's. */
 static inline uint64_t rate_each(const struct rate_conf *c, uint64_t messages) { return messages / c->agents; }
 /* Agents of queue q. */
@@ -42,7 +46,9 @@ void rate_resolve_helper_cpus(const struct point *pt, const struct machine *m, s
 int rate_resolve(const struct point *pt, const struct machine *m, struct rate_conf *c, char *why, size_t len);
 extern const char *const rate_reads[];
 
+struct rate_ends;
 struct rate_mem {
+	struct rate_ends *ends;  /* NULL: no kernel ends for its messages */
 	struct buf queue;        /* each queue: WQEs, then the record in a line of its own */
 	struct buf db, cq, src, dst, keys;
 	struct buf share, words, out;
@@ -83,6 +89,21 @@ int rate_cpu_run(const struct rate_conf *c, const struct rate_args *a, int spans
 /* The same of agents that hand over; `instr`: enum hand_instr. */
 int rate_cpu_hand(const struct rate_conf *c, const struct hand_args *h, int instr);
 
+/* ---- kernels that end (rate_ends.c); where agents run these do nothing ---- */
+
+int rate_ends_init(struct rate_mem *m, const struct rate_conf *c);
+void rate_ends_term(struct rate_mem *m);
+/* Before anything of a pass is resident. */
+int rate_ends_open(const struct rate_mem *m, const struct rate_conf *c, int spans);
+/* What their worker is given; NULL: there are none. */
+const struct helper_kernels *rate_ends_kernels(const struct rate_mem *m);
+/* Until no more are launched, or none was for wait_ns. */
+void rate_ends_run(const struct rate_mem *m, const struct rate_conf *c, int spans, uint64_t wait_ns);
+/* Behind the worker's end: why a launch or a kernel failed, and until the last one has ended. -EBUSY: it would not. */
+int rate_ends_stop(const struct rate_mem *m, const struct rate_conf *c, const struct worker_status *w);
+/* Behind the NIC's end. */
+void rate_ends_close(const struct rate_mem *m, const struct rate_conf *c);
+
 /* ---- workers (rate_help.c); without any these do nothing ---- */
 
 /* What passes gave of them; sums are of bare passes, of the measured messages. */
@@ -90,7 +111,7 @@ struct rate_helped {
 	struct worker_status st[WORKERS_MAX]; /* of the last pass */
 	double busy[WORKERS_MAX];
 	double cpu_ns, cores, waited, preempted;
-	double messages, taken, doorbells;  /* taken, doorbells: of whole passes */
+	double messages, taken, doorbells, launches, asleep;  /* taken and behind it: of whole passes */
 };
 
 struct rate_help;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a rate: of the bare passes and of those with spans, and what a reader has to know of them. */
 #include "stages/handoff/rate_parts.h"
+#include "stages/handoff/rate_ends.h"
 #include "harness/pin.h"
 #include <errno.h>
 #include <math.h>
@@ -27,6 +28,25 @@ static int add_row(struct rows *out, const struct rate_conf *c, const char *stag
 	}
 	memcpy(copy, x, (size_t)n * sizeof(*x));
 	return summary_of(copy, (uint64_t)n, 1, &r->s);
+}
+
+/* Of kernels that end: what issuers do, and all that others do until the next kernel begins. */
+static int ends_span_rows(const struct rate_conf *c, const struct rate_got *g, struct rows *out)
+{
+	static const struct { const char *stage, *interval; int span; } spans[] = {
+		{ "handoff", "intent-handed", ES_HANDED }, { "-", "handed-noticed", ES_NOTICED }, { "submit", "-", ES_HANDED },
+	};
+
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
+		struct row *r = path_row(out, &c->path, spans[i].stage, "latency", "ns");
+
+		if (!r)
+			return -ENOMEM;
+		snprintf(r->interval, sizeof(r->interval), "%s", spans[i].interval);
+		summary_one(&r->s, g->span_ns[spans[i].span] / g->turns);
+		r->s.n = (uint64_t)g->turns;
+	}
+	return 0;
 }
 
 static int span_rows(const struct rate_conf *c, const struct rate_got *g, struct rows *out)
@@ -98,7 +118,7 @@ static int all_rows(const struct rate_conf *c, struct rate_got *g, struct rows *
 	if ((rc = add_row(out, c, "total", "rate", "Mmsg/s", g->bare, g->nbare)) ||
 	    (rc = rate_spread_row(out, c, "total", "rate_queue", "Mmsg/s", g->queue, c->queues, g->nbare)))
 		return rc;
-	if (g->nmarked && ((rc = span_rows(c, g, out)) ||
+	if (g->nmarked && ((rc = rate_ending(c) ? ends_span_rows(c, g, out) : span_rows(c, g, out)) ||
 			   (rc = add_row(out, c, "total", "rate_marks", "Mmsg/s", g->marked, g->nmarked)) ||
 			   (rc = add_row(out, c, "total", "rate_explained", "Mmsg/s", g->explained, g->nmarked))))
 		return rc;
@@ -125,7 +145,7 @@ static void crowd_words(const struct rate_conf *c, char *why, size_t len)
 	if (c->helpers)
 		snprintf(workers, sizeof(workers), ", %u worker%s", c->helpers, c->helpers > 1 ? "s" : "");
 	snprintf(why, len, "%u posting threads%s and %u of the NIC share %d CPUs: this is the scheduler's rate",
-		 c->path.issuer_gpu < 0 ? c->agents : 0, workers, c->path.nic->on_gpu ? 0 : c->workers, pin_cpus());
+		 rate_posters(c), workers, c->path.nic->on_gpu ? 0 : c->workers, pin_cpus());
 }
 
 /* What a reader of any of these rows has to know. */
@@ -145,6 +165,9 @@ static void rate_flags(const struct rate_conf *c, const struct rate_got *g, stru
 	} else if (c->crowded) {
 		code = "crowded";
 		crowd_words(c, why, sizeof(why));
+	} else if (c->path.boundary == BOUNDARY_FUTEX && g->help.asleep < ASLEEP_MIN * g->help.launches) {
+		code = "awake";
+		snprintf(why, sizeof(why), AWAKE_WORDS);
 	} else if (g->together < TOGETHER) {
 		code = "apart";
 		snprintf(why, sizeof(why), "the mean agent worked in %.0f %% of a pass: they did not work together; more messages, or they don't get an equal share",
@@ -188,10 +211,12 @@ void rate_found(const struct rate_conf *c, const struct rate_got *g, struct rows
 	rows_found(out, "messages_done", "%llu", (unsigned long long)g->messages);
 	rows_found(out, "order_class", "%s", c->path.order_class);
 	rows_found(out, "issuer", "%s", place_name(c->path.issuer_gpu, name, sizeof(name)));
-	if (c->helpers) {
+	if (rate_ending(c))
+		rows_found(out, "boundary", "%s", boundary_names[c->path.boundary]);
+	if (c->helpers)
 		rows_found(out, "workers", "%u", c->helpers);
+	if (c->helpers && !rate_ending(c))
 		rows_found(out, "rings", "%u", c->queues);
-	}
 	for (uint32_t i = 0; i < c->helpers; i++) {
 		snprintf(name, sizeof(name), "worker_%u_cpu", i);
 		rows_found(out, name, "%d", c->helper_cpu[i]);

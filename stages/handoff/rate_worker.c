@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's loop. Which stores ring and whether a fault may come are literals.
+ * The worker's loop. Which stores ring, whether a fault may come and whether it is handed descriptors or the ends of kernels are literals.
  *
  * Order: what the issuer released is acquired with each half of its descriptor, and released again
  * with record and doorbell; the NIC's release of a CQE is acquired with it and released with
@@ -12,7 +12,7 @@
 #include "stages/handoff/rate_worker.h"
 #include "harness/clock.h"
 #include "harness/err.h"
-#include <errno.h>
+#include "stages/issuer/launches.h"
 #include <stdlib.h>
 
 struct worker {
@@ -153,11 +153,82 @@ static void worker_idle(struct worker *w)
 	w->since = 0;
 }
 
-HD void worker_serve(struct worker *w, const int mode, const int faulty)
+/* ---- of kernels that end ---- */
+
+enum { BOUNDARY_NONE = -1 }; /* descriptors */
+
+/* The first kernel, and each when all that the last one sent is done. */
+HD void worker_launch(struct worker *w, const int boundary, const int faulty)
+{
+	const struct worker_ring *r = w->a.ring;
+	int err;
+
+	if (faulty && w->a.fault == WKF_LAUNCH && r->pi >= w->a.fault_at)
+		err = launches_refused(boundary);
+	else
+		err = launches_begin(w->a.kernels, w->st.launches + 1, &w->st.asleep, boundary);
+	if (UNLIKELY(err)) {
+		w->st.error = err;
+		worker_gives_up(w, r, WORKER_LAUNCH, r->pi, 0);
+		return;
+	}
+	w->st.launches++;
+	launches_begun(w->a.kernels, w->st.launches, boundary);
+}
+
+/* A kernel is under way: has it ended? Posts what it sends. How many messages. */
+HD uint32_t worker_end(struct worker *w, struct worker_ring *r, const int boundary, const int mode, const int faulty)
+{
+	const struct helper_kernels *k = w->a.kernels;
+	int ended = launches_ended(k, w->st.launches, boundary);
+
+	if (!ended || (faulty && w->a.fault == WKF_STUCK && r->pi >= w->a.fault_at))
+		return 0;
+	if (UNLIKELY(ended < 0)) {
+		w->st.error = -ended;
+		return worker_gives_up(w, r, WORKER_KERNEL, r->pi, 0);
+	}
+	polled();
+	if (faulty && w->a.fault == WKF_KILLED && r->pi >= w->a.fault_at)
+		return worker_gives_up(w, r, WORKER_DIED, r->pi, 0);
+	if (UNLIKELY(r->pi == k->total)) { /* the last one had nothing to send */
+		w->over = 1;
+		return 0;
+	}
+	for (uint64_t m = r->pi; m < r->pi + k->batch; m++)
+		worker_build(w, r, m, hand_word0(0, k->kind, k->len, ((uint32_t)m & k->slot_mask) << k->stride_shift));
+	worker_ring_up(w, r, k->batch, mode);
+	return k->batch;
+}
+
+/* Completions while messages are under way, and behind the last one the next kernel; else that kernel's end. */
+HD uint32_t worker_turn(struct worker *w, struct worker_ring *r, const int boundary, const int mode, const int faulty)
+{
+	uint32_t n;
+
+	if (r->done == r->pi)
+		return worker_end(w, r, boundary, mode, faulty);
+	n = worker_reap(w, r);
+	if (!w->over && r->done == r->pi)
+		worker_launch(w, boundary, faulty);
+	return n;
+}
+
+static void worker_kernels_begin(struct worker *w, const int boundary, const int faulty)
+{
+	if (boundary != BOUNDARY_FUTEX && (w->st.error = start_here(w->a.kernels->start)))
+		worker_gives_up(w, w->a.ring, WORKER_LAUNCH, 0, 0);
+	else
+		worker_launch(w, boundary, faulty);
+}
+
+HD void worker_serve(struct worker *w, const int mode, const int faulty, const int boundary)
 {
 	uint32_t idle = 0;
 
 	w->quiet = ticks(w->a.gettime);
+	if (boundary != BOUNDARY_NONE)
+		worker_kernels_begin(w, boundary, faulty);
 	while (!w->over) {
 		int stopping = service_stopping(w->me);
 		uint32_t did = 0;
@@ -165,6 +236,10 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty)
 		for (uint32_t i = 0; i < w->a.rings && !w->over; i++) {
 			struct worker_ring *r = &w->a.ring[i];
 
+			if (boundary != BOUNDARY_NONE) {
+				did |= worker_turn(w, r, boundary, mode, faulty);
+				continue;
+			}
 			if (w->a.completes)
 				did |= worker_reap(w, r);
 			if (LIKELY(!w->over))
@@ -185,13 +260,15 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty)
 	worker_idle(w);
 }
 
-#define FS_WORKERS(X) X(RECORD_RING, 0) X(RECORD_RING, 1) X(RING_RECORD_RING, 0) X(RING_RECORD_RING, 1) X(RING, 0) X(RING, 1)
-#define X(d, f) \
-	static void serve_##d##_##f(struct worker *w) { worker_serve(w, DBM_##d, f); }
+#define FS_WORKERS_OF(X, b) \
+	X(RECORD_RING, 0, b) X(RECORD_RING, 1, b) X(RING_RECORD_RING, 0, b) X(RING_RECORD_RING, 1, b) X(RING, 0, b) X(RING, 1, b)
+#define FS_WORKERS(X) FS_WORKERS_OF(X, NONE) FS_WORKERS_OF(X, STREAM) FS_WORKERS_OF(X, GRAPH) FS_WORKERS_OF(X, FUTEX)
+#define X(d, f, b) \
+	static void serve_##d##_##f##_##b(struct worker *w) { worker_serve(w, DBM_##d, f, BOUNDARY_##b); }
 FS_WORKERS(X)
 #undef X
-static void (*const serves[WORD_DOORBELLS][2])(struct worker *) = {
-#define X(d, f) [DBM_##d][f] = serve_##d##_##f,
+static void (*const serves[1 + BOUNDARIES][WORD_DOORBELLS][2])(struct worker *) = {
+#define X(d, f, b) [1 + BOUNDARY_##b][DBM_##d][f] = serve_##d##_##f##_##b,
 	FS_WORKERS(X)
 #undef X
 };
@@ -199,12 +276,16 @@ static void (*const serves[WORD_DOORBELLS][2])(struct worker *) = {
 static void worker_main(struct service *me, void *arg)
 {
 	struct worker *w = arg;
+	const struct helper_kernels *k = w->a.kernels;
 
 	w->me = me;
 	w->next = w->a.warmup;
 	if (!w->next)
 		worker_reading(w);
-	serves[w->a.mode][w->a.fault != WKF_NONE](w);
+	serves[1 + (k ? k->boundary : (int)BOUNDARY_NONE)][w->a.mode][w->a.fault != WKF_NONE](w);
+	/* one that was killed says nothing */
+	if (k && w->st.end != WORKER_DIED)
+		st64_published(&k->words->over, 1);
 	w->st.ticks = w->last - w->first;
 	for (uint32_t i = 0; i < w->a.rings; i++)
 		w->st.done += w->a.ring[i].done;

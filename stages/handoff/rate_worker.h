@@ -4,12 +4,16 @@
  * serves its rings in turn; each ring has a queue of its own at the NIC. A ring's turn: the completions
  * that are there, at most WORKER_REAPS, and their credit by one store; then descriptors that are there,
  * up to `batch`, whose WQEs it builds, and one doorbell for them. All that it touches is host memory.
+ *
+ * Where kernels end for their messages (submitter=cpu, rate_ends.h) a worker has one queue, and no ring: it launches a kernel, sees it end,
+ * posts what that sends with one doorbell, and launches the next one behind the last completion.
  */
 #ifndef FS_RATE_WORKER_H
 #define FS_RATE_WORKER_H
 
 #include "harness/service.h"
 #include "stages/handoff/rate_hand.h"
+#include "stages/issuer/helper.h"
 
 enum { WORKERS_MAX = 8, WORKER_REAPS = 64 };
 
@@ -27,11 +31,13 @@ enum worker_fault {
 	WKF_NONE,
 	WKF_STUCK,               /* it takes nothing of its first ring any more */
 	WKF_KILLED,              /* it ends without a word */
+	WKF_LAUNCH,              /* its launches are refused */
 };
 
 struct worker_args {
 	struct worker_ring ring[RINGS_MAX];
 	uint32_t rings;          /* 1.. */
+	const struct helper_kernels *kernels; /* of one ring, whose descriptors nobody stores; NULL: issuers store them */
 	uint32_t batch;          /* descriptors for one doorbell, at most */
 	uint32_t lkey, rkey;
 	int mode;                /* enum doorbell_mode, by 8 bytes */
@@ -48,6 +54,8 @@ enum worker_end {
 	WORKER_CQE_ERROR,
 	WORKER_STRAY,            /* a completion of another message than the next one */
 	WORKER_DIED,             /* killed on purpose */
+	WORKER_LAUNCH,           /* a launch failed, */
+	WORKER_KERNEL,           /* or a kernel did: error */
 };
 
 struct worker_status {
@@ -57,6 +65,8 @@ struct worker_status {
 	uint32_t syndrome, vendor; /* of the CQE */
 	uint64_t taken, done;    /* messages */
 	uint64_t doorbells;
+	uint64_t launches, asleep; /* of kernels, and those that found their thread asleep */
+	int error;               /* an errno, or a cudaError_t */
 	uint64_t busy, ticks;    /* ticks from the beginning of a round that found something to the end of the first that
 				  * found nothing; from the first of these to the last */
 	struct clock_pair begin, over; /* when the last message of the warm-up was done, and the last of all */

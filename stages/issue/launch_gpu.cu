@@ -74,7 +74,7 @@ extern "C" int launch_gpu_open(struct launch_gpu **out, const struct launch_side
 	void *args[] = { &r->side };
 
 	if ((rc = gpu_load(g, r->reside, "the resident kernel")) || (rc = gpu_load(g, (const void *)echo_kernel, "the clock's kernel")) ||
-	    (rc = start_open(&r->start, g, begin, 1, &r->side)))
+	    (rc = start_open(&r->start, g, begin, 1, 1, &r->side)))
 		return rc;
 	/* once with all checks: what is timed makes none */
 	rc = gpu_launch(g, begin, 1, args, 0, g->issue_stream, "the started kernel");

@@ -7,39 +7,18 @@
  * was done before its launch; of a stream both are the runtime's, of a thread the words that count
  * launches and ends are released and acquired.
  */
-#include "stages/issuer/boundary.h"
 #include "stages/issuer/helper_parts.h"
-#include "stages/place/start.h"
-#include <errno.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "stages/issuer/launches.h"
 
-enum { NAP_NS = 10000000 };   /* of one sleep without a launch: then it looks whether to go on */
+const char *const boundary_names[BOUNDARIES] = {
+#define X(NAME, word, help) [BOUNDARY_##NAME] = word,
+	FS_BOUNDARIES(X)
+#undef X
+};
+
 enum { AWAIT_NS = 1000000 };  /* between two looks at how far the helper is */
 
-static long futex(uint64_t *word, int op, uint32_t v, const struct timespec *bound)
-{
-	/* the low half of a counter (both architectures are little-endian) */
-	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, v, bound, NULL, 0);
-}
-
 /* ---- the helper ---- */
-
-/* The launch itself: 0, or what went wrong (a cudaError_t, or an errno). */
-HD int launch_one(struct helper *h, const int boundary)
-{
-	struct boundary_words *w = h->a.kernels.words;
-
-	if (boundary == BOUNDARY_STREAM)
-		return start_stream(h->a.kernels.start);
-	if (boundary == BOUNDARY_GRAPH)
-		return start_graph(h->a.kernels.start);
-	st64_published(&w->launched, h->launches + 1);
-	h->sleeps += futex(&w->launched, FUTEX_WAKE, 1, NULL) > 0;
-	return 0;
-}
 
 /* The kernel that begins with the next message. Of a message that was completed the mark stands before
  * the call: a kernel may begin before the call is back. */
@@ -51,9 +30,9 @@ HD void launch_next(struct helper *h, const int boundary, const int instr)
 	plant(&h->k, MARK_RELAYED, instr);
 	t = instr == BARE ? 0 : ticks(h->k.gettime);
 	if (h->polled && helper_faulty(h, h->polled, HF_LAUNCH, instr))
-		err = boundary == BOUNDARY_FUTEX ? EAGAIN : (int)START_REFUSED;
+		err = launches_refused(boundary);
 	else
-		err = launch_one(h, boundary);
+		err = launches_begin(&h->a.kernels, h->launches + 1, &h->sleeps, boundary);
 	back = instr == BARE ? 0 : ticks(h->k.gettime);
 	for (uint32_t i = 0; instr != BARE && i < h->many; i++) {
 		helper_put(h, first + i, HS_RELAYED, t, instr);
@@ -65,23 +44,15 @@ HD void launch_next(struct helper *h, const int boundary, const int instr)
 		return;
 	}
 	h->launches++;
-	if (boundary != BOUNDARY_FUTEX)
-		st64_published(&h->a.kernels.words->launched, h->launches);
+	launches_begun(&h->a.kernels, h->launches, boundary);
 	h->many = boundary_many(h->pi, h->a.kernels.total, h->a.block, h->a.kernels.batch);
-}
-
-HD int kernel_ended(const struct helper *h, const int boundary)
-{
-	if (boundary == BOUNDARY_FUTEX)
-		return ld64_poll(&h->a.kernels.words->ended) == h->launches;
-	return start_ended(h->a.kernels.start);
 }
 
 /* A kernel is under way: has it ended? Posts what it sends. How many messages. */
 HD uint32_t end_take(struct helper *h, const int boundary, const int mode, const int instr)
 {
 	const struct helper_kernels *k = &h->a.kernels;
-	int ended = kernel_ended(h, boundary);
+	int ended = launches_ended(k, h->launches, boundary);
 	uint64_t t;
 
 	if (!ended || helper_faulty(h, h->pi, HF_STUCK, instr))
@@ -182,27 +153,14 @@ void boundary_serve(struct service *me, struct helper *h)
 /* One function for each form of the kernel; `c` is a lone thread. */
 HD int thread_loop(const struct boundary_args *a, struct boundary_words *w, uint64_t wait_ns, const int instr)
 {
-	const struct timespec nap = { 0, NAP_NS };
 	const struct coop alone = { 0, 1 };
-	struct patience late = { 0, 0 };
-	uint64_t seen = 0, v;
+	uint64_t seen = 0;
 
-	for (;;) {
-		v = ld64_poll(&w->launched);
-		if (v != seen) {
-			polled();
-			boundary_kernel(a, alone, instr);
-			seen = v;
-			st64_published(&w->ended, seen);
-			late.looked = late.waited = 0;
-			continue;
-		}
-		if (ld64_poll(&w->over))
-			return 0;
-		if (patience_look(&late) > wait_ns)
-			return -ETIMEDOUT;
-		futex(&w->launched, FUTEX_WAIT, (uint32_t)seen, &nap);
+	while ((seen = launches_next(w, seen, wait_ns))) {
+		boundary_kernel(a, alone, instr);
+		st64_published(&w->ended, seen);
 	}
+	return ld64_poll(&w->over) ? 0 : -ETIMEDOUT;
 }
 
 int boundary_cpu_run(const struct boundary_args *a, int instr, struct boundary_words *w, uint64_t wait_ns)

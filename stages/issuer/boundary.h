@@ -31,6 +31,12 @@ enum boundary {
 	BOUNDARIES
 };
 
+extern const char *const boundary_names[BOUNDARIES];
+
+/* Where fewer of its launches found their thread asleep, a pass is of polls too, and is flagged so. */
+#define ASLEEP_MIN 0.9
+#define AWAKE_WORDS "in more than a tenth of its launches the thread that stands for a kernel had not fallen asleep yet"
+
 enum { BOUNDARY_REST_NS = 20000 };
 
 /* From one kernel to the next, in the issuer's memory; all zero before the first. */
@@ -89,16 +95,17 @@ HD void boundary_plant(const struct boundary_args *a, uint64_t m, int mark, cons
 		planter_wait(&a->state->planter, mark);
 }
 
-HD struct clock_pair boundary_pair(const struct boundary_args *a)
+/* Of one clock, which holds from one kernel to the next. */
+HD struct clock_pair boundary_pair(int gettime)
 {
 #ifdef __CUDA_ARCH__
 	struct clock_pair p;
 
-	(void)a;
+	(void)gettime;
 	p.ticks = p.wall = wall_ticks_ns();
 	return p;
 #else
-	return clock_pair_read(a->sink.gettime);
+	return clock_pair_read(gettime);
 #endif
 }
 
@@ -149,7 +156,7 @@ HD void boundary_notice(const struct boundary_args *a, uint64_t from, uint64_t n
 	if (next < a->warmup)
 		return;
 	if (!((next - a->warmup) & (a->sink.block - 1)) || next == a->warmup + a->messages)
-		a->pairs[(next - a->warmup + a->sink.block - 1) / a->sink.block] = boundary_pair(a);
+		a->pairs[(next - a->warmup + a->sink.block - 1) / a->sink.block] = boundary_pair(a->sink.gettime);
 }
 
 /* A pause in which the next message's data is there; the same in a block with a plant and the one without. */

@@ -28,5 +28,5 @@ extern "C" int boundary_gpu_open(struct starter *s, struct boundary_args *a, int
 {
 	struct gpu *g = gpu_of(device);
 
-	return g ? start_open(s, g, kernels[instr], WARP, a) : fs_fail(ENODEV, "gpu %d is not in use", device);
+	return g ? start_open(s, g, kernels[instr], 1, WARP, a) : fs_fail(ENODEV, "gpu %d is not in use", device);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launching one kernel of one block, again and again, with one call of the runtime each: into
+ * Launching one kernel of one block, or of several, again and again, with one call of the runtime each: into
  * a stream, or as a graph that was uploaded before. All of it on the issuer's stream of a device that
  * cuda_use() has opened. Needs no CUDA header.
  */
@@ -13,12 +13,12 @@ struct starter {
 	struct gpu *g;
 	const void *fn;
 	void *arg;               /* the kernel's one parameter; the caller's, as long as this is open */
-	unsigned threads;
+	unsigned blocks, threads;
 	void *graph, *exec;      /* cudaGraph_t, cudaGraphExec_t */
 };
 
 /* Loads the kernel and uploads its graph, before anything is resident. After an error too: start_close(). */
-int start_open(struct starter *s, struct gpu *g, const void *fn, unsigned threads, void *arg);
+int start_open(struct starter *s, struct gpu *g, const void *fn, unsigned blocks, unsigned threads, void *arg);
 void start_close(struct starter *s);
 /* Makes the device the calling thread's: before its first launch. cudaError_t. */
 int start_here(const struct starter *s);

@@ -19,6 +19,7 @@ static int graph_make(struct starter *s)
 	memset(&k, 0, sizeof(k));
 	k.func = (void *)s->fn;
 	k.gridDim = one;
+	k.gridDim.x = s->blocks;
 	k.blockDim = one;
 	k.blockDim.x = s->threads;
 	k.kernelParams = args;
@@ -30,7 +31,7 @@ static int graph_make(struct starter *s)
 	return gpu_wait(s->g->issue_stream, LOAD_S, "a graph's upload");
 }
 
-int start_open(struct starter *s, struct gpu *g, const void *fn, unsigned threads, void *arg)
+int start_open(struct starter *s, struct gpu *g, const void *fn, unsigned blocks, unsigned threads, void *arg)
 {
 	int rc;
 
@@ -38,6 +39,7 @@ int start_open(struct starter *s, struct gpu *g, const void *fn, unsigned thread
 	s->g = g;
 	s->fn = fn;
 	s->arg = arg;
+	s->blocks = blocks;
 	s->threads = threads;
 	rc = gpu_load(g, fn, "the started kernel");
 	rc = rc ? rc : graph_make(s);
@@ -62,10 +64,11 @@ int start_here(const struct starter *s)
 
 int start_stream(struct starter *s)
 {
-	dim3 wide = one;
+	dim3 grid = one, wide = one;
 
+	grid.x = s->blocks;
 	wide.x = s->threads;
-	return cudaLaunchKernel(s->fn, one, wide, &s->arg, 0, (cudaStream_t)s->g->issue_stream);
+	return cudaLaunchKernel(s->fn, grid, wide, &s->arg, 0, (cudaStream_t)s->g->issue_stream);
 }
 
 int start_graph(struct starter *s)
