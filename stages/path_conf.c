@@ -193,13 +193,6 @@ int path_use(const struct path_conf *c, struct rows *out)
 	return rc;
 }
 
-/* Many periods of the NIC's poll, so that its phase is even: a GPU polls every
- * 0.2 us, or every us over PCIe, a CPU in less. */
-uint32_t path_gap_ticks(const struct path_conf *c)
-{
-	return c->nic->on_gpu ? 16384 : 2048;
-}
-
 /* What these files read of a point, all of it. */
 const char *const path_reads[] = {
 	"metric", "nic", "issuer", "submitter", "op", "size", "payload", "gpu", "nic_gpu", "ordering",
