@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the probe `path`: what a point asks for (path_conf.c and path_conf_*.c), the memory
- * of its queue (path_mem.c), one pass over it (path_pass.c; what its agents are given path_args.c), rows from marks
- * (path_rows.c), a helper beside it (path_helper.c), and the probe itself (path.c).
+ * of its queue (path_mem.c), one pass over it (path_pass.c; what its agents are given path_args.c), spans from its
+ * marks (path_spans.c), rows from those (path_rows.c), a helper beside it (path_helper.c), and the probe itself (path.c).
  */
 #ifndef FS_PATH_H
 #define FS_PATH_H
