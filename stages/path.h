@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the probe `path`: what a point asks for (path_conf.c), the memory
- * of its queue (path_mem.c), one pass over it (path_pass.c), rows from marks
- * (path_rows.c), a helper beside it (path_helper.c), and the probe itself (path.c).
+ * The parts of the probe `path`: what a point asks for (path_conf.c and path_conf_*.c), the memory
+ * of its queue (path_mem.c), one pass over it (path_pass.c; what its agents are given path_args.c), spans from its
+ * marks (path_spans.c), rows from those (path_rows.c), a helper beside it (path_helper.c), and the probe itself (path.c).
  */
 #ifndef FS_PATH_H
 #define FS_PATH_H
@@ -76,17 +76,8 @@ int path_use(const struct path_conf *c, struct rows *out);
 /* What to say behind an error CQE or a wrong payload of a point whose order is unsafe: that the
  * order may be why, and which ones can't be; "" in the other classes. 256 bytes do. */
 const char *path_order_words(const struct path_conf *c, char *buf, size_t len);
-/* Its parts in path_conf_xlat.c, when operation, queue, slots and faults are known. */
-int path_resolve_registration(const struct point *pt, const struct machine *m, struct path_conf *c, char *why, size_t len);
-int path_resolve_translation(const struct point *pt, struct path_conf *c, char *why, size_t len);
-/* In path_conf_route.c: who posts, who looks for completions and how; then, when operation, queue, faults
- * and plants are known, what isn't built of that. */
-void path_resolve_route(const struct point *pt, struct path_conf *c);
 /* Registered on demand by the helper, inside the message. */
 int path_registers_inside(const struct path_conf *c);
-int path_refuse_route(const struct point *pt, const struct path_conf *c, char *why, size_t len);
-/* Does a CPU thread store to or load from an object? Words of the point alone. */
-int path_cpu_touches(const struct point *pt, const struct path_conf *c, enum object o);
 /* The code of its issuer: what it stores in place of ringing, if somebody else does that. */
 int path_issuer_mode(const struct path_conf *c);
 /* The random pause between two messages, in the issuer's ticks. */
@@ -202,7 +193,6 @@ int path_helper_rows(const struct pass *p, const struct path_conf *c, struct row
 /* path_state.c: the state that CPUs are in when a pass begins. CPUs of helper and NIC, the helper's first;
  * how many different ones. */
 int path_state_cpus(const struct path_conf *c, int cpus[2]);
-int path_refuse_state(const struct point *pt, const struct path_conf *c, char *why, size_t len);
 /* Leaves them alone for cpu_state_ms, or keeps a thread busy on each. -EBUSY: one would not end. */
 struct state_made { int busy; uint64_t ns; }; /* threads, and how long it took */
 enum { STATE_CPUS_MAX = 160 };

@@ -5,7 +5,7 @@
  */
 #include "harness/err.h"
 #include "stages/issuer/boundary.h"
-#include "stages/path.h"
+#include "stages/path_conf_parts.h"
 #include <errno.h>
 #include <string.h>
 

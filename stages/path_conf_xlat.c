@@ -4,7 +4,7 @@
  * the NIC's cache.
  */
 #include "harness/err.h"
-#include "stages/path.h"
+#include "stages/path_conf_parts.h"
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that path_mem.c lays out and path_pass.c hands to the agents. */
+/* Numbers that path_mem.c lays out and path_args.c hands to the agents. */
 #ifndef FS_PATH_LAYOUT_H
 #define FS_PATH_LAYOUT_H
 

@@ -7,7 +7,7 @@
 #include "harness/clock.h"
 #include "harness/err.h"
 #include "harness/service.h"
-#include "stages/path.h"
+#include "stages/path_conf_parts.h"
 #include "stages/queue/hd.h"
 #include <errno.h>
 #include <math.h>
