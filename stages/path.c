@@ -11,28 +11,12 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "harness/probe.h"
-#include "stages/issuer/boundary.h"
-#include "stages/path.h"
-#include "stages/path_layout.h"
+#include "stages/path_parts.h"
 #include "stages/suite.h"
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SEED = 0x5f1e57a6 };
-
-struct path_run {
-	const struct path_conf *c;
-	struct path_mem mem;
-	struct rows *out;
-	uint64_t stale_wqe, stale_record, from_queue, wrong, messages, reloads, polls_period;
-	uint64_t steal, involuntary;
-	int unsettled, settling;
-	uint64_t smid_issuer, smid_nic;
-	uint64_t launches, asleep; /* of measured messages: of threads in a kernel's place, and those that slept */
-	uint64_t looked_in, lookups, hits; /* of bare passes: messages, and what the NIC counted */
-};
 
 static int path_check(const struct point *pt, const struct machine *m, char *why, size_t len)
 {
@@ -288,66 +272,6 @@ static int run_plant(struct path_run *r)
 	return rc;
 }
 
-/* Payload bytes a second; of a NIC that moves them. */
-static int goodput_row(struct path_run *r, struct summary rate, const char *origin)
-{
-	char from[sizeof(r->out->row->origin)];
-	struct row *row;
-
-	if (!r->c->nic->completes || r->c->choice.kind == POST_NOP || !r->c->size)
-		return 0;
-	snprintf(from, sizeof(from), "%s", origin); /* it may lie in a row that moves */
-	row = path_row(r->out, r->c, "total", "goodput", "GB/s");
-	if (!row)
-		return -ENOMEM;
-	summary_scale(&rate, r->c->size / 1e3);
-	row->s = rate;
-	snprintf(row->origin, sizeof(row->origin), "%s", from);
-	return 0;
-}
-
-/* Messages a second, by block, and over all. */
-static int rate_rows(struct path_run *r, const struct pass *p)
-{
-	const struct clock_pair *a = p->pairs, *z = p->pairs + p->npairs - 1;
-	uint64_t blocks = p->npairs - 1, each;
-	double *x = malloc((blocks ? blocks : 1) * sizeof(*x));
-	struct row *row = path_row(r->out, r->c, "total", "rate", "Mmsg/s");
-	uint64_t k = 0, left = p->messages;
-	int rc = 0;
-
-	if (!x || !row) {
-		free(x);
-		return fs_fail(ENOMEM, "no memory for rates");
-	}
-	each = (p->messages + blocks - 1) / blocks;
-	each = p->record ? r->mem.block : each > BARE_BLOCK ? each : BARE_BLOCK;
-	for (uint64_t b = 0; b < blocks; b++) {
-		uint64_t m = left < each ? left : each, ns = p->pairs[b + 1].wall - p->pairs[b].wall;
-
-		left -= m;
-		if (ns && m == each)
-			x[k++] = (double)m * 1e3 / (double)ns;
-	}
-	/* few blocks say nothing of a distribution */
-	if (k >= 5)
-		rc = summary_of(x, k, 1, &row->s);
-	if (!rc && z->wall > a->wall) {
-		double all = (double)p->messages * 1e3 / (double)(z->wall - a->wall);
-
-		if (k >= 5) { /* over all messages; the blocks say how far it is known */
-			row->s.ci_lo += all - row->s.mean;
-			row->s.ci_hi += all - row->s.mean;
-			row->s.mean = all;
-		} else {
-			summary_one(&row->s, all);
-		}
-	}
-	snprintf(row->origin, sizeof(row->origin), "%s", r->c->nic->emulated ? "emulated" : "measured");
-	free(x);
-	return rc ? rc : goodput_row(r, row->s, row->origin);
-}
-
 static int run_rate(struct path_run *r)
 {
 	int instr = instr_of(r->c), rc;
@@ -357,7 +281,7 @@ static int run_rate(struct path_run *r)
 	pass_init(&p, r->c, instr, r->c->messages);
 	rc = do_pass(r, &p);
 	if (!rc)
-		rc = rate_rows(r, &p);
+		rc = path_rate_rows(&p, r->mem.block, r->c, r->out);
 	if (!rc && !(rc = path_helper_rows(&p, r->c, r->out)))
 		rc = path_freq_rows(&p.f0, &p.f1, r->c, r->out);
 	if (!rc && r->out->raw) {
@@ -377,127 +301,6 @@ static int run_rate(struct path_run *r)
 		rc = cache_rows(r, NULL, BARE);
 	pass_term(&p);
 	return rc;
-}
-
-/* What the NIC saw that it should not have: legal in an unsafe point, and said. */
-static int stale_rows(struct path_run *r)
-{
-	struct row *row;
-
-	if (!r->c->nic->completes)
-		return 0;
-	row = path_row(r->out, r->c, "handoff", "stale_wqe", "count");
-	if (!row)
-		return -ENOMEM;
-	row->s.n = r->messages;
-	row->s.mean = (double)r->stale_wqe;
-	if (doorbell_is_flame(r->c->choice.mode)) {
-		row = path_row(r->out, r->c, "handoff", "from_queue", "count");
-		if (!row)
-			return -ENOMEM;
-		row->s.n = r->messages;
-		row->s.mean = (double)r->from_queue;
-	}
-	if (r->c->recover_every) {
-		row = path_row(r->out, r->c, "handoff", "stale_record", "count");
-		if (!row)
-			return -ENOMEM;
-		row->s.n = r->messages;
-		row->s.mean = (double)r->stale_record;
-	}
-	return 0;
-}
-
-void unsettled_flag(struct row *r)
-{
-	row_flag(r, "unsettled", "the GPU's clock was still changing its rate when the warm-up had to end");
-}
-
-static void flag(struct rows *out, const char *code, const char *why)
-{
-	for (size_t i = 0; i < out->n; i++)
-		if (!out->row[i].reason_code[0]) /* an empty cell says why it is empty */
-			row_flag(&out->row[i], code, why);
-}
-
-static void flags(struct path_run *r)
-{
-	char why[320], words[256];
-
-	if (r->stale_wqe || r->wrong || (r->stale_record && !strcmp(r->c->order_class, "unsafe"))) {
-		snprintf(why, sizeof(why), "%llu stale WQE fetches, %llu stale records and %llu wrong payload words in %llu messages%s",
-			 (unsigned long long)r->stale_wqe, (unsigned long long)r->stale_record,
-			 (unsigned long long)r->wrong, (unsigned long long)r->messages, path_order_words(r->c, words, sizeof(words)));
-		flag(r->out, "stale", why);
-	}
-	if (r->from_queue && !r->c->recover_every) { /* there it is asked for */
-		snprintf(why, sizeof(why), "the NIC fetched %llu of %llu WQEs from the queue: they were not (all) in the doorbell's line",
-			 (unsigned long long)r->from_queue, (unsigned long long)r->messages);
-		flag(r->out, "from-queue", why);
-	}
-	if (r->c->crowded)
-		flag(r->out, "crowded", "the helper shares its CPU with the NIC: they take turns");
-	if (r->c->boundary == BOUNDARY_FUTEX && (double)r->asleep < ASLEEP_MIN * (double)r->launches)
-		flag(r->out, "awake", AWAKE_WORDS);
-	if (r->c->fault == FAULT_SLOW_NIC)
-		flag(r->out, "fault", "fault=slow-nic: the NIC waits 100 us in every message of the second half");
-	if (r->c->choice.mode == DBM_RING_RECORD_RING && r->c->metric == METRIC_LATENCY && r->c->nic->completes)
-		for (size_t i = 0; i < r->out->n; i++)
-			if (!strcmp(r->out->row[i].stage, stage_names[STAGE_CROSSING]))
-				row_flag(&r->out->row[i], "early-ring", "the NIC may start at the first ring, before `rung`: this is a lower bound");
-	if (r->c->recover_every && r->c->depth > 1 && r->c->nic->completes)
-		for (size_t i = 0; i < r->out->n; i++)
-			if (!strcmp(r->out->row[i].stage, stage_names[STAGE_CROSSING]))
-				row_flag(&r->out->row[i], "early-record", "a record that is read may be ahead of its doorbell: this is a lower bound");
-	for (size_t i = 0; r->unsettled && i < r->out->n; i++)
-		unsettled_flag(&r->out->row[i]);
-}
-
-static void found(struct path_run *r)
-{
-	static const char *const objects[OBJECTS_PLACED] = { "-", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "keys_mem" };
-	static const char *const kinds[POST_KINDS] = { "inline", "pointer", "pointer", "none", "inline" };
-	static const char *const checks[] = { "auto", "each", "end", "none" };
-	const struct path_conf *c = r->c;
-	char name[32];
-
-	/* what posting costs depends on it, and nothing else of the point shows it */
-	if (!c->nic->completes)
-		fs_note("nic=null: the doorbell lives in the memory of %s", place_name(c->place[OBJ_DB], name, sizeof(name)));
-	for (int i = OBJ_QUEUE; i < OBJECTS_PLACED; i++)
-		rows_found(r->out, objects[i], "%s", place_name(c->place[i], name, sizeof(name)));
-	rows_found(r->out, "payload", "%s", kinds[c->choice.kind]);
-	rows_found(r->out, "check", "%s", checks[c->check]);
-	rows_found(r->out, "order_class", "%s", c->order_class);
-	rows_found(r->out, "messages", "%llu", (unsigned long long)c->messages);
-	rows_found(r->out, "slots", "%llu", (unsigned long long)c->slots);
-	if (c->cache || c->mr_count > 1)
-		rows_found(r->out, "translations", "%llu of a side", (unsigned long long)path_translations(c));
-	rows_found(r->out, "block", "%u", r->mem.block);
-	if (c->nic->completes && c->marks == MARKS_ALL && !route_helped(c->route) && (c->issuer_gpu >= 0) == (c->nic_gpu >= 0))
-		rows_found(r->out, "hops", "%s", c->issuer_gpu != c->nic_gpu ? "their sum: two GPUs have two timers" :
-			   c->issuer_gpu >= 0 ? "by the GPU's timer: means; one message's is up to a step of it off" : "by the clock of CPUs");
-	rows_found(r->out, "issuer", "%s", place_name(c->issuer_gpu, name, sizeof(name)));
-	if (c->nic->on_gpu)
-		rows_found(r->out, "nic_gpu", "%d", c->nic_gpu);
-	if (c->issuer_gpu >= 0)
-		rows_found(r->out, "issuer_smid", "%llu", (unsigned long long)r->smid_issuer);
-	if (c->nic_gpu >= 0)
-		rows_found(r->out, "nic_smid", "%llu", (unsigned long long)r->smid_nic);
-	rows_found(r->out, "cpu", "%d", c->cpu);
-	if (c->nic->completes && !c->nic->on_gpu)
-		rows_found(r->out, "nic_cpu", "%d", c->nic_cpu);
-	if (route_helped(c->route)) {
-		rows_found(r->out, "consumer", "%s", c->route.consumer == CONSUMER_CPU ? "cpu" : "gpu");
-		rows_found(r->out, "helper_cpu", "%d", c->helper_cpu);
-	}
-	path_boundary_found(&r->mem, c, r->out);
-	rows_found(r->out, "cpu_stamps_with", "%s", c->gettime ? "clock_gettime" : "tsc");
-	rows_found(r->out, "poll_ticks", "%llu", (unsigned long long)r->polls_period);
-	rows_found(r->out, "ci_reloads", "%llu", (unsigned long long)r->reloads);
-	rows_found(r->out, "messages_done", "%llu", (unsigned long long)r->messages);
-	rows_found(r->out, "steal_ticks", "%llu", (unsigned long long)r->steal);
-	rows_found(r->out, "involuntary_switches", "%llu", (unsigned long long)r->involuntary);
 }
 
 /* The point is skipped. */
@@ -542,9 +345,9 @@ static int path_run(const struct point *pt, struct rows *out)
 		rc = c.metric == METRIC_RATE ? run_rate(&r) :
 		     c.plant[0] >= 0 || c.plant[1] >= 0 ? run_plant(&r) : run_latency(&r);
 	if (!rc)
-		rc = stale_rows(&r);
-	found(&r);
-	flags(&r);
+		rc = path_stale_rows(&r);
+	path_found(&r);
+	path_flags(&r);
 	if (rc != -EBUSY) /* else an agent would not stop and still uses it */
 		path_mem_term(&r.mem);
 	return rc;

@@ -10,18 +10,10 @@
 # Kernels are loaded as they are needed, or all 200 of them would be instrumented.
 # Exits 77 without a GPU or without compute-sanitizer.
 
-set -u
-fs=$1 engine=$2
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 export CUDA_MODULE_LOADING=LAZY
-
 command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer"; exit 77; }
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
+. "$(dirname "$0")/gpu_rig.sh"
+engine=$2
 
 # check WHAT COMMAND...
 check() {

@@ -9,32 +9,8 @@
 #
 # Exits 77 without a GPU.
 
-set -u
-fs=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
-
-# expect NAME EXIT REGEX ARG...: the run ends with EXIT and says REGEX
-expect() {
-	local name=$1 want=$2 regex=$3
-	shift 3
-	timeout 200 "$fs" run "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
-	local got=$?
-	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
-		echo "FAILED $name: exit $got, expected $want and /$regex/"
-		cat "$tmp/log"
-		failed=$((failed + 1))
-	else
-		echo "ok $name"
-	fi
-}
+. "$(dirname "$0")/gpu_rig.sh"
+patience=200
 
 small="messages=512 warmup=128"
 for nic in soft "peer nic_gpu=gpu"; do
@@ -95,5 +71,4 @@ done
 expect orderings 0 . nic=peer nic_gpu=gpu $small \
 	ordering=gpu-fence,gpu-fence-record,gpu-release,threadfence,sys-fence,sys-fence-record,sys-release
 
-echo "$failed failed"
-[ $failed -eq 0 ]
+ended

@@ -10,39 +10,8 @@
 #
 # Exits 77 without a GPU.
 
-set -u
-fs=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
-
-bad() {
-	echo "FAILED $*"
-	tail -n 20 "$tmp/log"
-	failed=$((failed + 1))
-}
-
-# expect NAME EXIT REGEX SETTING...: the run ends with EXIT and says REGEX
-expect() {
-	local name=$1 want=$2 regex=$3 got
-	shift 3
-	timeout 300 "$fs" run probe=rtt messages=2000 "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
-	got=$?
-	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
-		bad "$name: exit $got, expected $want and /$regex/"
-		return 1
-	fi
-	echo "ok $name"
-}
-
-# found DIR NAME: the values that run.json has for it, one a line
-found() { sed -n "s/^ *\"$2\": \"\([^\"]*\)\",\{0,1\}\$/\1/p" "$1/run.json"; }
+. "$(dirname "$0")/gpu_rig.sh"
+settings=(probe=rtt messages=2000)
 
 # mean DIR METRIC: of each point, one a line
 mean() {
@@ -108,5 +77,4 @@ expect landed 0 ' 0 failed' nic=peer nic_gpu=gpu ordering=sys-fence-record dst_m
 expect stand-in 0 ' 0 failed' issuer=cpu nic=peer ordering=sys-fence-record
 expect proxy-stand-in 0 ' 0 failed' issuer=cpu nic=peer submitter=proxy proxy=tuned,baseline
 expect proxy-landed 0 ' 0 failed' nic=peer nic_gpu=gpu submitter=proxy dst_mem=auto,host src_mem=host size=64
-echo "$failed failed"
-[ $failed -eq 0 ]
+ended

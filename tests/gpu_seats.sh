@@ -9,26 +9,7 @@
 #
 # Exits 77 without a GPU.
 
-set -u
-fs=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
-
-bad() {
-	echo "FAILED $*"
-	tail -n 20 "$tmp/log"
-	failed=$((failed + 1))
-}
-
-# found DIR NAME: the values that run.json has for it, one a line
-found() { sed -n "s/^ *\"$2\": \"\([^\"]*\)\",\{0,1\}\$/\1/p" "$1/run.json"; }
+. "$(dirname "$0")/gpu_rig.sh"
 
 # seats NAME ISSUER NIC SETTING...: each point's agents were on these SMs
 seats() {
@@ -75,5 +56,4 @@ fi
 
 "$fs" run sm=1000 nic=null messages=128 -o "$tmp/absent" >"$tmp/log" 2>&1
 [ $? -eq 2 ] && grep -q 'sm=1000: gpu 0 has no such SM; legal: 0\.\.' "$tmp/log" && echo "ok absent" || bad "an SM that isn't there"
-echo "$failed failed"
-[ $failed -eq 0 ]
+ended

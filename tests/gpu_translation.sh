@@ -10,32 +10,7 @@
 #
 # Exits 77 without a GPU.
 
-set -u
-fs=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
-
-# expect NAME EXIT REGEX ARG...: the run ends with EXIT and says REGEX
-expect() {
-	local name=$1 want=$2 regex=$3
-	shift 3
-	timeout 300 "$fs" run "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
-	local got=$?
-	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
-		echo "FAILED $name: exit $got, expected $want and /$regex/"
-		cat "$tmp/log"
-		failed=$((failed + 1))
-	else
-		echo "ok $name"
-	fi
-}
+. "$(dirname "$0")/gpu_rig.sh"
 
 # row NAME REGEX: summary.csv has such a row
 row() {
@@ -103,5 +78,4 @@ row on-demand-gpu ',translation,-,none,register,ns,200,'
 row on-demand-gpu ',translation,-,none,deregister,ns,200,'
 expect registered-already 2 'legal: mechanism=mlock' issuer=gpu nic=soft submitter=proxy registration=on-demand mechanism=host-register
 
-echo "$failed failed"
-[ $failed -eq 0 ]
+ended

@@ -10,23 +10,7 @@
 #
 # Exits 77 without a GPU.
 
-set -u
-fs=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
-
-bad() {
-	echo "FAILED $*"
-	tail -n 20 "$tmp/log"
-	failed=$((failed + 1))
-}
+. "$(dirname "$0")/gpu_rig.sh"
 
 # of DIR METRIC COLUMN: of each point
 of() {
@@ -123,5 +107,4 @@ done
 control gpu-to-cpu-early-writer issuer=cpu nic=peer fence=release-sys early=writer
 control gpu-to-cpu-early-reader issuer=cpu nic=peer fence=release-sys early=reader
 shown gpu-to-cpu-none issuer=cpu nic=peer fence=none
-echo "$failed failed"
-[ $failed -eq 0 ]
+ended
