@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's loop. Which stores ring and whether a fault may come are literals.
+ * The worker's loop. Which stores ring, whether a fault may come and what its readings go by are literals.
  *
  * Order: what the issuer released is acquired with each half of its descriptor, and released again
  * with record and doorbell; the NIC's release of a CQE is acquired with it and released with
@@ -21,6 +21,7 @@ struct worker {
 	uint64_t done, next;     /* of all its rings; at how many the next reading is due */
 	uint64_t quiet;          /* ticks, when the last round without work ended */
 	uint64_t since, first, last; /* ticks: it has been busy since, 0: it isn't; of all its busy times */
+	uint64_t phase, window;  /* by a word: as it was last seen; busy ticks, once it has ended */
 	int over;
 	const struct service *me; /* the thread's; `service` is its owner's */
 	struct service *service;
@@ -125,12 +126,17 @@ HD uint32_t worker_reap(struct worker *w, struct worker_ring *r)
 }
 
 /* The warm-up is over, or all is. */
-static void worker_reading(struct worker *w)
+static void worker_reading(struct worker *w, int over)
+{
+	*(over ? &w->st.over : &w->st.begin) = clock_pair_read(w->a.gettime);
+	*(over ? &w->st.used_over : &w->st.used_begin) = thread_usage_now();
+}
+
+static void worker_counted(struct worker *w)
 {
 	int over = w->next == w->a.all;
 
-	*(over ? &w->st.over : &w->st.begin) = clock_pair_read(w->a.gettime);
-	*(over ? &w->st.used_over : &w->st.used_begin) = thread_usage_now();
+	worker_reading(w, over);
 	w->next = over ? ~(uint64_t)0 : w->a.all;
 }
 
@@ -153,7 +159,33 @@ static void worker_idle(struct worker *w)
 	w->since = 0;
 }
 
-HD void worker_serve(struct worker *w, const int mode, const int faulty)
+/* By a word: what was measured ends, or begins, with the round that did something or nothing. */
+static void worker_turns(struct worker *w, uint64_t phase, uint32_t did)
+{
+	uint64_t now;
+
+	if (did)
+		worker_busy(w);
+	else
+		worker_idle(w);
+	now = ticks(w->a.gettime);
+	if (w->phase < HAND_MEASURED) {
+		worker_reading(w, 0);
+		w->st.busy = 0;
+		w->since = w->since ? now : 0;
+		w->first = now;
+		w->st.measured = w->done;
+	}
+	if (phase == HAND_ENDED) {
+		worker_reading(w, 1);
+		w->window = w->st.busy + (w->since ? now - w->since : 0);
+		w->st.ticks = now - w->first;
+		w->st.measured = w->done - w->st.measured;
+	}
+	w->phase = phase;
+}
+
+HD void worker_serve(struct worker *w, const int mode, const int faulty, const int phased)
 {
 	uint32_t idle = 0;
 
@@ -170,8 +202,14 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty)
 			if (LIKELY(!w->over))
 				did |= worker_take(w, r, mode, faulty);
 		}
-		if (UNLIKELY(w->done >= w->next))
-			worker_reading(w);
+		if (phased) {
+			uint64_t phase = ld64_acquire(w->a.phase);
+
+			if (UNLIKELY(phase != w->phase))
+				worker_turns(w, phase, did);
+		} else if (UNLIKELY(w->done >= w->next)) {
+			worker_counted(w);
+		}
 		if (did) {
 			worker_busy(w);
 			idle = 0;
@@ -185,13 +223,14 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty)
 	worker_idle(w);
 }
 
-#define FS_WORKERS(X) X(RECORD_RING, 0) X(RECORD_RING, 1) X(RING_RECORD_RING, 0) X(RING_RECORD_RING, 1) X(RING, 0) X(RING, 1)
-#define X(d, f) \
-	static void serve_##d##_##f(struct worker *w) { worker_serve(w, DBM_##d, f); }
+#define FS_WORKERS_OF(X, d) X(d, 0, 0) X(d, 0, 1) X(d, 1, 0) X(d, 1, 1)
+#define FS_WORKERS(X) FS_WORKERS_OF(X, RECORD_RING) FS_WORKERS_OF(X, RING_RECORD_RING) FS_WORKERS_OF(X, RING)
+#define X(d, f, p) \
+	static void serve_##d##_##f##_##p(struct worker *w) { worker_serve(w, DBM_##d, f, p); }
 FS_WORKERS(X)
 #undef X
-static void (*const serves[WORD_DOORBELLS][2])(struct worker *) = {
-#define X(d, f) [DBM_##d][f] = serve_##d##_##f,
+static void (*const serves[WORD_DOORBELLS][2][2])(struct worker *) = {
+#define X(d, f, p) [DBM_##d][f][p] = serve_##d##_##f##_##p,
 	FS_WORKERS(X)
 #undef X
 };
@@ -202,10 +241,13 @@ static void worker_main(struct service *me, void *arg)
 
 	w->me = me;
 	w->next = w->a.warmup;
-	if (!w->next)
-		worker_reading(w);
-	serves[w->a.mode][w->a.fault != WKF_NONE](w);
-	w->st.ticks = w->last - w->first;
+	if (!w->next && !w->a.phase)
+		worker_counted(w);
+	serves[w->a.mode][w->a.fault != WKF_NONE][w->a.phase != 0](w);
+	if (w->phase == HAND_ENDED)
+		w->st.busy = w->window;
+	else
+		w->st.ticks = w->last - w->first;
 	for (uint32_t i = 0; i < w->a.rings; i++)
 		w->st.done += w->a.ring[i].done;
 }
