@@ -149,7 +149,11 @@ int visible_gpu_read(const struct visible_args *a, int acquire, int loaded, int 
 	return absent();
 }
 int cont_gpu_load(struct cont_choice c) { (void)c; return absent(); }
-int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s) { (void)h; (void)c; (void)patience_s; return absent(); }
+int cont_gpu_run(const struct cont_trip_args *h, const struct cont_hands *x, struct cont_choice c, double patience_s)
+{
+	(void)h; (void)x; (void)c; (void)patience_s;
+	return absent();
+}
 int rtt_gpu_load(struct rtt_choice c) { (void)c; return absent(); }
 int rtt_gpu_run(const struct rtt_hand_args *h, struct rtt_choice c, double patience_s) { (void)h; (void)c; (void)patience_s; return absent(); }
 

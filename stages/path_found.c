@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 /* A count of all messages. */
 static int stale_row(const struct path_run *r, const char *metric, uint64_t count)
 {

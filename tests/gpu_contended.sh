@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Messages that are timed while others post through the same NIC, by GPU agents: every order in private and shared
-# queues, to a NIC on other SMs and on CPUs, and round trips there; the intervals have no rest; the others carry load, and as much as their
+# queues, to a NIC on other SMs and on CPUs, and round trips there, by the agents themselves and behind workers; the intervals have no rest; the others carry load, and as much as their
 # pace asks for; faults end in words. Where there are two GPUs, the same with the others on the second one, to a NIC on either and
 # on CPUs. Control: with nobody beside it nothing is carried.
 #
@@ -69,6 +69,19 @@ for nic in "peer nic_gpu=gpu" soft; do
 		awk -v t="$(mean "$n-$queue-trip-pointer" total - rtt | head -n 1)" -v r="$(mean "$n-$queue-trip-pointer" - - responder | head -n 1)" \
 			-v w="$(mean "$n-$queue-trip-pointer" - - both_ways | head -n 1)" 'BEGIN { d = t - r - w; exit !(t > 0 && d < 1 && d > -1) }' ||
 			bad "$n $queue: both ways and the responder aren't the round trip"
+		p="nic=$nic submitter=proxy proxy=baseline others_queue=$queue"
+		expect "$n-$queue-proxy" 0 ' 0 failed' $p others_batch=4 others=0,1,8,16
+		expect "$n-$queue-proxy-paced" 0 ' 0 failed' $p others=8 others_pace=100000
+		expect "$n-$queue-proxy-trip" 0 ' 0 failed' $p trip=round payload=pointer others=8 others_batch=4 others_pace=100000 reply=put,signal
+		expect "$n-$queue-proxy-key" 1 'worker 0: ring 0: .*CQE with syndrome 0x13' $p others=2 fault=key
+		expect "$n-$queue-proxy-overrun" 1 'ring 0 was overrun' $p others=2 fault=ring-overrun
+		expect "$n-$queue-proxy-killed" 124 'whose thread had ended' $p others=2 fault=killed-worker
+		expect "$n-$queue-proxy-silent" 124 'no reply in 2 s; its put is completed' $p trip=round payload=pointer others=2 fault=no-reply
+		echo "$n $queue proxy: carried $(mean "$n-$queue-proxy-paced" - - carried) Mmsg/s at a pace for 0.08; total $(mean "$n-$queue-proxy" total - latency |
+			tr '\n' ' ')ns beside 0, 1, 8 and 16"
+		awk -v t="$(mean "$n-$queue-proxy-paced" total - latency)" -v s="$(mean "$n-$queue-proxy-paced" submit - latency)" \
+			-v w="$(mean "$n-$queue-proxy-paced" - handed-noticed latency)" 'BEGIN { d = t - s - w; exit !(t > 0 && d < 1 && d > -1) }' ||
+			bad "$n $queue: submit of a proxy's and what follows aren't the total"
 		expect "$n-$queue-dead" 124 'no completion of message' $safe others_queue=$queue others=2 fault=dead-nic
 		mapfile -t carried < <(mean "$n-$queue-many" - - carried)
 		echo "$n $queue: carried ${carried[*]} Mmsg/s beside 0, 1, 8 and 64; total $(mean "$n-$queue-many" total - latency | tr '\n' ' ')ns"

@@ -218,6 +218,10 @@ class Paper(Case):
             self.assertIn('emulated', of['title'], s)
             self.assertEqual((of['absent'], of['probe']), ('skip', 'contended'))
         # the paper's 0 to 64 blocks, in either queue; and one comparison of the queues at the same pace
+        by_proxy = [of for of in config.values() if of.get('submitter') == 'proxy']
+        self.assertEqual({of['proxy'] for of in by_proxy}, {'baseline'})
+        self.assertEqual({(of.get('trip', 'one-way'), of['vary'], of.get('others_queue', 'private')) for of in by_proxy},
+                         {('one-way', 'others', q) for q in self.legal('others_queue')} | {(t, 'others_queue', 'private') for t in self.legal('trip')})
         for place in ('own', 'other', 'soft', 'far'):
             queues = {(of.get('trip', 'one-way'), of.get('others_queue', 'private')) for s, of in config.items()
                       if s.startswith(place + '-') and of['vary'] == 'others' and of['values'] == '0, 1..64*2'}
@@ -310,6 +314,8 @@ class Paper(Case):
         config = sections('T11.ini')
         places = {}
         for s, of in config.items():
+            self.assertEqual(s.split('-')[0] == 'proxy' or s.startswith('cpu-proxy'), of.get('submitter') == 'proxy', s)
+            self.assertEqual(of.get('proxy') == 'baseline', of.get('submitter') == 'proxy', s)      # in both arms
             self.assertEqual([of['probe'], of['vary'], of['absent'], of['nic_workers']], ['contended', 'others_queue', 'skip', '1'], s)
             self.assertEqual(values(of), self.legal('others_queue'), s)
             self.assertIn('emulated', of['title'], s)
@@ -322,13 +328,18 @@ class Paper(Case):
         # the paper's are round trips
         self.assertEqual({(of['issuer'], of['nic'], of['others_pace']) for of in config.values() if of.get('trip') == 'round'},
                          {(of['issuer'], of['nic'], of['others_pace']) for of in config.values()})
+        # and both by the GPU and by a proxy
+        for trip in (None, 'round'):
+            self.assertEqual({(of['issuer'], of['others_pace']) for of in config.values() if of.get('submitter') and of.get('trip') == trip},
+                             {(of['issuer'], of['others_pace']) for of in config.values()})
         for s, of in config.items():                    # an order that is promised to that NIC
-            self.assertEqual(of.get('ordering') == 'sys-fence-record',
-                             of['issuer'] == 'gpu' and (of.get('nic_gpu') != 'gpu' or 'others_gpu' in of), s)
+            self.assertEqual(of.get('ordering') == 'sys-fence-record', of['issuer'] == 'gpu' and not of.get('submitter') and
+                             (of.get('nic_gpu') != 'gpu' or 'others_gpu' in of), s)
         rows, plan = self.ran('T11.ini', 'messages=200', 'warmup=16')
         self.assertEqual({s: values(of) for s, of in config.items()}, plan)
         self.check_rows(rows, config)
-        for s, metric in (('cpu', 'latency'), ('cpu', 'carried'), ('cpu-trip', 'rtt'), ('cpu-trip', 'carried')):
+        for s, metric in (('cpu', 'latency'), ('cpu', 'carried'), ('cpu-trip', 'rtt'), ('cpu-trip', 'carried'), ('cpu-proxy', 'latency'),
+                          ('cpu-proxy', 'helper_busy'), ('cpu-proxy-trip', 'rtt'), ('cpu-proxy-trip', 'helper_cpu')):
             self.assertEqual({r['value'] for r in rows[s] if r['metric'] == metric and r['mean']}, self.legal('others_queue'))
 
     def test_starts(self):

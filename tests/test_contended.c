@@ -217,7 +217,7 @@ static void what_cannot_be_is_refused(void **state)
 		{ "nic=null", "nic=soft or peer" }, { "others=64", "others=0..63" }, 
 		{ "others=1 others_batch=32", "depth=32 or more" }, { "size=64 payload=inline others=1 others_queue=shared", "size=0..28, or payload=pointer" },
 		{ "messages=1000001", "1..1000000" }, { "size=5000", "size=0..4096" }, { "fault=opcode", "legal: none, key, dead-nic" },
-		{ "fault=gpu-lost", "legal: none, key, dead-nic" }, { "fault=stuck-worker", "legal: none, key, dead-nic" },
+		{ "fault=gpu-lost", "legal: none, key, dead-nic" }, { "fault=stuck-worker", "legal: submitter=proxy" },
 		{ "doorbell=blueflame", "depth=1" }, { "nic_workers=2", "nic_workers=1..1" },
 	};
 	const struct machine none = { .cpus = 2 };

@@ -194,11 +194,11 @@ static void trip(struct rig *r, uint64_t k, uint32_t n, const int form, const in
 	rtt_send(&r->h.r.way[RTT_REPLY], &r->responder, ORD_SYS_FENCE_RECORD, DBM_RECORD_RING, kind);
 	serve(r);
 	assert_true(rtt_settle(&r->h.r.way[RTT_REPLY], NULL, &r->responder, k));
-	cont_trip_await(t);
+	cont_trip_await(t, DBM_RECORD_RING);
 	assert_int_equal(t->s.g.status, RATE_OK);
 	if (spoil == SPOIL_REPLY)
 		((uint8_t *)r->h.r.way[RTT_REPLY].remote)[rtt_offset(&r->h.r.way[RTT_REPLY], k)] ^= 4;
-	cont_trip_settle(t, form);
+	cont_trip_settle(t, NULL, form);
 	assert_int_equal(t->s.g.status, RATE_OK);
 }
 
@@ -347,7 +347,7 @@ static void what_cannot_be_is_refused(void **state)
 		{ "nic=null", "nic=soft or peer" }, { "others=63", "others=0..62" }, { "size=0", "multiples of 4 from 4 to 4096" },
 		{ "size=10", "multiples of 4 from 4 to 4096" }, { "size=5000", "multiples of 4 from 4 to 4096" },
 		{ "doorbell=ring", "doorbell=record-ring, or trip=one-way" }, { "messages=31", "legal: 32..1000000" },
-		{ "fault=opcode", "with trip=round no-reply" }, { "nic_workers=3", "nic_workers=1..2" },
+		{ "fault=opcode", "with trip=round no-reply, and with submitter=proxy" }, { "nic_workers=3", "nic_workers=1..2" },
 		{ "trip=one-way reply=signal", "legal: trip=round" }, { "trip=one-way fault=no-reply", "legal: trip=round" },
 	};
 	const struct machine none = { .cpus = 2 };

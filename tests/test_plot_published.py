@@ -153,6 +153,12 @@ class Published(Case):
         self.close(svg.markers('published.total.0'), {'private': 13.9, 'shared': 27.3})     # us
         self.assertNotIn(13.9, [round(v, 1) for i in svg.ids if i.startswith('points.') for v in svg.markers(i).values()])
         self.assertIn('rtt p50 of GDAKI; Table 11', ' '.join(' '.join(svg.texts_of('legend')).split()))
+        Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended',
+                                 base={'issuer': 'gpu', 'trip': 'round', 'submitter': 'proxy'}).write()
+        self.beside()
+        svg = self.svg('q.sweep.published')
+        self.close(svg.markers('published.total.0'), {'private': 115, 'shared': 2190})      # us
+        self.assertEqual([i for i in self.published_ids(svg) if 'line' not in i], ['published.total.0'])
         Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'cpu', 'trip': 'round'}).write()
         self.refuses('issuer')
         Run(self.dir).experiment('q', 'others_queue', ('private', 'shared'), probe='contended', base={'issuer': 'gpu'}).write()

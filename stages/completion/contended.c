@@ -20,6 +20,7 @@ static void mem_term(struct cont_mem *m)
 	place_free(&m->stamps);
 	place_free(&m->words);
 	place_free(&m->own);
+	place_free(&m->phase);
 	cont_trip_term(m);
 }
 
@@ -41,7 +42,7 @@ static int mem_init(struct cont_mem *m, const struct cont_conf *c)
 	    (rc = place_alloc(&m->stamps, near_, c->messages * CONT_STAMPS * 8, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->words, near_, CONT_COUNTS + (size_t)c->choice.agents * SHARE_LINE, PAGE, pinned)) ||
 	    (rc = place_alloc(&m->own, near_, sizeof(struct cont_out), PAGE, pinned)) ||
-	    (rc = cont_trip_init(m, c)))
+	    (rc = cont_trip_init(m, c)) || (rc = cont_help_init(m, c)))
 		return rc;
 	if ((rc = rate_mem_reset(&m->rate, &c->rate)) || (rc = place_set(&m->words, 0)))
 		return rc;
@@ -69,7 +70,7 @@ static void args_fill(const struct cont_mem *m, const struct cont_conf *c, struc
 static int verdict_of_agents(const struct cont_conf *c, const struct cont_got *g, uint64_t done)
 {
 	const struct rate_out *bad = NULL;
-	char words[256], who[32] = "the timed one";
+	char words[256], who[32] = "the timed one", workers[192];
 
 	for (uint32_t i = 0; i < c->senders; i++)
 		if (g->out[i].status != RATE_OK && (!bad || bad->status == RATE_GIVEN_UP))
@@ -86,8 +87,9 @@ static int verdict_of_agents(const struct cont_conf *c, const struct cont_got *g
 			       (unsigned long long)bad->syndrome, (unsigned long long)bad->vendor,
 			       path_order_words(&c->rate.path, words, sizeof(words)));
 	if (bad->status == RATE_TIMEOUT)
-		return fs_fail(ETIMEDOUT, "%s: no completion of message %llu, or no turn, while nothing went on for %.0f s; the NIC has done %llu messages", who,
-			       (unsigned long long)bad->at, CONT_WAIT_NS / 1e9, (unsigned long long)done);
+		return fs_fail(ETIMEDOUT, "%s: no completion of message %llu, or no %s, while nothing went on for %.0f s; the NIC has done %llu messages%s", who,
+			       (unsigned long long)bad->at, c->rate.helpers ? "room for it" : "turn", CONT_WAIT_NS / 1e9, (unsigned long long)done,
+			       cont_help_words(c, g, workers, sizeof(workers)));
 	return fs_fail(EPROTO, "%s ended without a status", who);
 }
 
@@ -104,7 +106,7 @@ int cont_verdict(const struct cont_conf *c, const struct cont_got *g)
 		odd += g->nic[i].odd_doorbells;
 		stale += g->nic[i].stale_wqe;
 	}
-	if ((rc = cont_trip_failed(c, g)) || (rc = verdict_of_agents(c, g, done)))
+	if ((rc = rate_help_failed(&g->help, &c->rate)) || (rc = cont_trip_failed(c, g)) || (rc = verdict_of_agents(c, g, done)))
 		return rc;
 	if (done != posted)
 		return fs_fail(EPROTO, "%llu messages were posted, and the NIC has done %llu", (unsigned long long)posted, (unsigned long long)done);
@@ -139,20 +141,26 @@ static int run_pass(struct cont_mem *m, const struct cont_conf *c, struct cont_g
 {
 	struct nic_many many;
 	struct cont_trip_args h;
+	struct rate_help *help;
+	struct cont_hands x;
 	struct nic_run *nic;
-	int gpu = c->choice.device >= 0, rc, rc2;
+	int gpu = c->choice.device >= 0, rc, ends[2];
 
 	args_fill(m, c, &h.a);
 	cont_trip_fill(m, c, &h);
+	cont_help_fill(m, c, &h, &x);
 	rate_nic_fill(&c->rate, &many);
 	rate_wide_fill(&m->rate, &c->rate, &many.wide);
 	many.wide.fault_at = c->warmup + c->messages / 2; /* of the timed message's queue */
 	if ((gpu && (rc = cont_gpu_load(c->choice))) || (rc = c->rate.path.nic->start_many(&many, &nic)))
 		return rc;
-	rc = gpu ? cont_gpu_run(&h, c->choice, RATE_PASS_S) : cont_cpu_run(c, &h, RATE_PASS_S);
-	rc2 = c->rate.path.nic->stop_many(nic, g->nic);
-	if (rc == -EBUSY || rc2)
-		return rc2 == -EBUSY || !rc ? rc2 : rc;
+	rc = cont_help_start(m, c, &help);
+	rc = rc ? rc : gpu ? cont_gpu_run(&h, &x, c->choice, RATE_PASS_S) : cont_cpu_run(c, &h, &x, RATE_PASS_S);
+	/* whoever takes messages ends behind whoever brings them */
+	ends[0] = cont_help_stop(c, help, g);
+	ends[1] = c->rate.path.nic->stop_many(nic, g->nic);
+	for (int i = 0; i < 2; i++)
+		rc = rc != -EBUSY && (ends[i] == -EBUSY || !rc) ? ends[i] : rc;
 	if (rc || (rc = place_read(&m->rate.out, 0, g->out, c->choice.agents * sizeof(*g->out))) ||
 	    (rc = place_read(&m->own, 0, &g->own, sizeof(g->own))) ||
 	    (c->choice.trip == TRIP_ROUND && (rc = place_read(&m->trip.out, 0, g->trip, sizeof(g->trip)))) || (rc = check_payloads(m, c, g)))
@@ -176,6 +184,10 @@ static void found(const struct cont_mem *m, const struct cont_conf *c, const str
 	cont_far_found(m, c, out);
 	rows_found(out, "queues", "%u", c->rate.queues);
 	rows_found(out, "nic_workers", "%u", c->rate.workers);
+	for (uint32_t i = 0; i < c->rate.helpers; i++) {
+		snprintf(name, sizeof(name), "worker_%u_cpu", i);
+		rows_found(out, name, "%d", c->rate.helper_cpu[i]);
+	}
 	rows_found(out, "poll_ticks", "%llu", (unsigned long long)g->own.poll_ticks);
 	rows_found(out, "order_class", "%s", p->order_class);
 	rows_found(out, "cpu_stamps_with", "%s", p->gettime ? "clock_gettime" : "tsc");
@@ -217,8 +229,8 @@ static int cont_check(const struct point *pt, const struct machine *m, char *why
 
 static double cont_patience(const struct point *pt)
 {
-	(void)pt;
-	return 2 * RATE_PASS_S + 60;
+	/* workers, two at most, each to start and to stop */
+	return 2 * RATE_PASS_S + 60 + (fs_is(pt, "submitter", "proxy") ? 80 : 0);
 }
 
 /* Messages with what stands between them, where nobody waits long; a GPU's were never timed. */
@@ -226,7 +238,9 @@ static double cont_guess(const struct point *pt)
 {
 	double messages = fs_is(pt, "messages", "auto") ? CONT_MESSAGES : (double)fs_num(pt, "messages");
 	double warmup = fs_is(pt, "warmup", "auto") ? CONT_WARMUP : (double)fs_num(pt, "warmup");
-	double each_ns = (fs_is(pt, "issuer", "cpu") ? 5000 : 15000) * (fs_is(pt, "trip", "round") ? 2 : 1) + 1000 * (double)fs_num(pt, "others");
+	double each_ns = (fs_is(pt, "issuer", "cpu") ? 5000 : 15000) + (fs_is(pt, "submitter", "proxy") ? 5000 : 0);
+
+	each_ns = each_ns * (fs_is(pt, "trip", "round") ? 2 : 1) + 1000 * (double)fs_num(pt, "others");
 
 	return 0.05 + (messages + warmup) * each_ns * 1e-9;
 }

@@ -17,182 +17,7 @@
 #ifndef FS_CONTENDED_H
 #define FS_CONTENDED_H
 
-#include "stages/completion/rtt.h"
-#include "stages/handoff/rate.h"
-#include "stages/queue/sink.h"
-
-#define FS_OTHERS_QUEUES(X) \
-	X(PRIVATE, "private", "each posts into a queue of its own") \
-	X(SHARED, "shared", "all post into the timed message's queue, and hand off to each other")
-
-#define FS_TRIPS(X) \
-	X(ONE_WAY, "one-way", "noticed by its completion") \
-	X(ROUND, "round", "a put, noticed by the reply of an agent that saw it in its memory")
-
-enum trip_word {
-#define X(NAME, word, help) TRIP_##NAME,
-	FS_TRIPS(X)
-#undef X
-	TRIPS
-};
-
-enum { OTHERS_MAX = 64 };          /* the blocks that post beside, on the issuer's GPU or all on another */
-
-enum others_queue {
-#define X(NAME, word, help) OTHERS_##NAME,
-	FS_OTHERS_QUEUES(X)
-#undef X
-	OTHERS_QUEUES
-};
-
-/* The stamps of a message. */
-enum { CONT_INTENT, CONT_RESERVED, CONT_BUILT, CONT_TURN, CONT_RUNG, CONT_NOTICED, CONT_STAMPS };
-
-/* Words in the issuer's memory: whether the others are to end, then a line for each agent's count. */
-enum { CONT_OVER = 0, CONT_COUNTS = SHARE_LINE, CONT_TURNS_PER_LOOK = 16 };
-
-struct cont_args {
-	struct rate_args q;             /* of all agents: its batch is the others', its messages and warmup are not used */
-	uint64_t messages, warmup, seed; /* of the timed one */
-	uint64_t pace_ns;               /* from one batch of another agent to its next; 0: none is waited for */
-	uint32_t settle, gap_ticks;
-	uint64_t *stamps;               /* [messages][CONT_STAMPS], ticks */
-	uint8_t *words;
-	struct cont_out *own;
-};
-
-/* Of the timed agent, beside its rate_out. */
-struct cont_out {
-	struct clock_pair begin, end;   /* of the measured messages */
-	uint64_t others;                /* messages that the others rang for from begin to end */
-	uint64_t poll_ticks, unsettled;
-	uint64_t overdue;               /* not 0: the pass lasted longer than one may, up to this message */
-};
-
-/* Of round trips; `a` first, which is all that others are given. */
-struct cont_trip_args {
-	struct cont_args a;
-	struct rtt_args r;              /* way[RTT_PUT]: a.q with payload slots of the trips; way[RTT_REPLY]: the responder's queue alone */
-	uint64_t *mine;                 /* [slot_mask + 1]: the index in its queue of the last trips' puts */
-};
-
-/* The timed agent's, of trip k, whose put has index m. */
-struct cont_trip { const struct cont_trip_args *h; struct rtt_side s; uint64_t k, m, sent; };
-
-HD uint64_t *cont_count(const struct cont_args *a, uint32_t agent) { return (uint64_t *)(a->words + CONT_COUNTS + (uint64_t)agent * SHARE_LINE); }
-
-HD uint64_t cont_others(const struct cont_args *a)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 1; i < a->q.agents; i++)
-		sum += ld64(cont_count(a, i));
-	return sum;
-}
-
-/* How an agent ended; `posted`: in all. */
-HD void cont_end(const struct cont_args *a, const struct rate_agent *g, uint64_t posted)
-{
-	struct rate_out *o = a->q.out + g->number;
-
-	if (g->status != RATE_OK)
-		st64(a->q.failed, 1);
-	o->messages = posted;
-	o->last = g->last;
-	o->at = g->at;
-	o->syndrome = g->syndrome;
-	o->vendor = g->vendor;
-	st64_release_sys(&o->status, g->status);
-}
-
-/* Ticks between two looks at a word that doesn't change; of a CPU, which may be taken away, the least of three. */
-HD uint32_t cont_poll_ticks(const uint8_t *at, int gettime)
-{
-	uint64_t least = ~(uint64_t)0;
-
-	for (int i = 0; i < 3; i++) {
-		uint64_t t0 = ticks(gettime), each;
-
-		for (int n = 0; n < 64 && ld64_poll(at) != 1; n++) /* no CQE ends in such a word */
-			relax_turn(1, 0);
-		each = (ticks(gettime) - t0) / 64;
-		least = each < least ? each : least;
-	}
-	return (uint32_t)least;
-}
-
-/* ---- a round trip ---- */
-
-HD void cont_trip_begin(struct cont_trip *t, const struct cont_trip_args *h)
-{
-	t->h = h;
-	t->k = t->m = t->sent = 0;
-	rtt_begin(&h->r, &t->s, RTT_PUT);
-	t->s.wait = RTT_AT_CQE; /* what of a wait for the others is said */
-}
-
-/* Before the decision to send: nothing of the payload is on its way, and the responder looks for it. */
-HD int cont_trip_ready(struct cont_trip *t, const int kind)
-{
-	rtt_fill(&t->h->r.way[RTT_PUT], &t->s, t->k, kind);
-	return rtt_await_ready(&t->h->r, &t->s, t->k);
-}
-
-/* WQE m, with the payload of the trip. */
-HD void cont_trip_build(struct cont_trip *t, uint64_t m, const int kind)
-{
-	const struct rate_args *q = &t->h->r.way[RTT_PUT];
-	uint64_t off = rtt_offset(q, t->k), w[WQE_WORDS];
-	struct resolved x = { q->lkey, q->rkey, t->s.g.remote + off };
-
-	wqe_build_at(&t->s.g.q, w, m, rate_number(RTT_PUT, t->k), &x, t->s.g.local + off, q->len, kind);
-	wqe_store(&t->s.g.q, m, w, q->len, kind);
-}
-
-/* Until the reply is there. What comes of it stands in the agent's status. */
-HD void cont_trip_await(struct cont_trip *t)
-{
-	const uint8_t *at = rtt_last(&t->s, t->k);
-	const uint64_t want = rtt_want(&t->s, t->k), mask = t->s.mask;
-	const int crowded = t->s.in->crowded;
-	struct patience late = { 0, 0 };
-	uint32_t polls = 0;
-
-	while (rtt_poll(at, want, mask, &polls, crowded) != want) {
-		t->s.g.at = t->k;
-		if (rtt_refused(&t->s, t->m) || rate_late(&t->h->r.way[RTT_PUT], &t->s.g, &late)) {
-			t->s.wait = RTT_AT_PAYLOAD;
-			return;
-		}
-	}
-}
-
-/* Behind the stamps: every word of the reply, and the put's own completion. */
-HD void cont_trip_settle(struct cont_trip *t, const int form)
-{
-	const struct rate_args *q = &t->h->r.way[RTT_PUT];
-
-	t->s.seen++;
-	rtt_compare(&t->s, t->k);
-	t->s.wait = RTT_AT_CQE;
-	rate_done(q, &t->s.g, t->m, form_owns(form) ? 0 : share_word(t->s.g.share, SHARE_TURN));
-	polled();
-	t->h->mine[t->k & q->slot_mask] = t->m;
-}
-
-HD void cont_trip_end(struct cont_trip *t, const int form)
-{
-	struct rtt_out *o = &t->h->r.out[RTT_PUT];
-
-	/* where others are laps ahead their room says that the put is done, as in rate_done() */
-	if (t->s.g.status == RATE_TIMEOUT && t->s.wait == RTT_AT_PAYLOAD)
-		o->sent_done = rtt_sent_done(&t->s, t->m, DBM_RECORD_RING) ||
-			       (!form_owns(form) && ld64(share_word(t->s.g.share, SHARE_TURN)) > t->m + t->s.g.q.depth);
-	rtt_end(&t->h->r, &t->s, o, t->sent);
-	st64_release_sys(rtt_word(&t->h->r, RTT_OVER), 1);
-}
-
-/* ---- */
+#include "stages/completion/contended_hand.h"
 
 /* The timed message. `dither`: the phase of the first look at its CQE, or reply, is random below it. `trip`: a literal 0
  * where it is no round trip. */
@@ -229,7 +54,7 @@ HD void cont_message(const struct cont_args *a, struct rate_agent *g, struct con
 	if (trip) {
 		trip->m = m;
 		trip->sent++;
-		cont_trip_await(trip);
+		cont_trip_await(trip, DBM_RECORD_RING);
 	} else {
 		rate_done(q, g, m, passed);
 	}
@@ -237,8 +62,10 @@ HD void cont_message(const struct cont_args *a, struct rate_agent *g, struct con
 	t[CONT_NOTICED] = ticks(q->gettime);
 }
 
-/* `h`: a literal 0 where no round trips are timed. */
-HD void cont_timed(const struct cont_args *a, const struct cont_trip_args *h, const int ord, const int form, const int kind)
+/* `h`: a literal 0 where no round trips are timed; `x`: one where the agent posts itself, and then neither `mode` nor `instr` is
+ * looked at, else neither ord nor form is. */
+HD void cont_timed_by(const struct cont_args *a, const struct cont_trip_args *h, const struct cont_hands *x, const int ord, const int form,
+		      const int kind, const int mode, const int instr)
 {
 	const struct rate_args *q = &a->q;
 	struct settling set = { clock_pair_read(q->gettime), 0, 0, 0, 0 };
@@ -252,6 +79,8 @@ HD void cont_timed(const struct cont_args *a, const struct cont_trip_args *h, co
 		cont_trip_begin(&trip, h);
 	else
 		rate_begin(q, &trip.s.g, 0, 0);
+	if (x)
+		trip.s.hand = hander_of(&x->way[RTT_PUT], 0);
 	rate_meet(q, &trip.s.g, alone, form);
 	while (k != end && trip.s.g.status == RATE_OK) {
 		/* at each message: of a CPU thread that is kept from looking little of the time counts */
@@ -265,11 +94,15 @@ HD void cont_timed(const struct cont_args *a, const struct cont_trip_args *h, co
 
 			if (calm) {
 				a->own->unsettled = calm < 0;
-				dither = h ? rtt_poll_ticks(&trip.s, k, q->gettime) : cont_poll_ticks(trip.s.g.q.cq + 56, q->gettime);
+				/* beside a ring's credit nothing is ever stored */
+				dither = h ? rtt_poll_ticks(&trip.s, k, q->gettime) :
+					 cont_poll_ticks(x ? (const uint8_t *)(trip.s.hand.word + 1) : trip.s.g.q.cq + 56, q->gettime);
 				first = k;
 				end = k + a->messages;
 				if (h)
 					st64(rtt_word(&h->r, RTT_FIRST), first);
+				if (x)
+					st64_release_sys(x->phase, HAND_MEASURED);
 				before = cont_others(a);
 				a->own->begin = clock_pair_read(q->gettime);
 			}
@@ -281,9 +114,12 @@ HD void cont_timed(const struct cont_args *a, const struct cont_trip_args *h, co
 			trip.s.wait = RTT_AT_CQE; /* of those before, for room */
 		}
 		wait_ticks(a->gap_ticks / 4 + random_below(&rnd, a->gap_ticks), q->gettime);
-		cont_message(a, &trip.s.g, h ? &trip : 0, t, &rnd, dither, ord, form, kind);
+		if (x)
+			cont_hand_message(x, &trip, k, t, &rnd, dither, h != 0, mode, instr);
+		else
+			cont_message(a, &trip.s.g, h ? &trip : 0, t, &rnd, dither, ord, form, kind);
 		if (h && LIKELY(trip.s.g.status == RATE_OK))
-			cont_trip_settle(&trip, form);
+			cont_trip_settle(&trip, x ? &x->way[RTT_PUT] : 0, form);
 		if (LIKELY(trip.s.g.status == RATE_OK)) {
 			if (end != ~(uint64_t)0)
 				for (int i = 0; i < CONT_STAMPS; i++)
@@ -293,13 +129,20 @@ HD void cont_timed(const struct cont_args *a, const struct cont_trip_args *h, co
 	}
 	a->own->end = clock_pair_read(q->gettime);
 	a->own->others = cont_others(a) - before;
+	if (x)
+		st64_release_sys(x->phase, HAND_ENDED);
 	a->own->poll_ticks = dither;
 	st64_release_sys(a->words + CONT_OVER, 1);
 	cont_end(a, &trip.s.g, k);
 	if (h) {
 		h->r.out[RTT_PUT].first = first;
-		cont_trip_end(&trip, form);
+		cont_trip_end(&trip, form, mode);
 	}
+}
+
+HD void cont_timed(const struct cont_args *a, const struct cont_trip_args *h, const int ord, const int form, const int kind)
+{
+	cont_timed_by(a, h, 0, ord, form, kind, DBM_RECORD_RING, HAND_BARE);
 }
 
 /* When the next batch is due, and waits for it: who comes late goes on from now, and catches nothing up. */
@@ -370,6 +213,45 @@ HD void cont_trip_agent(const struct cont_trip_args *h, uint32_t number, struct 
 		rtt_respond_by(&h->r, p, ord, DBM_RECORD_RING, kind);
 }
 
+/* One of the others that hands over. A loop of its own: calls that those who post don't make would change how these are compiled. */
+HD void cont_hand_other(const struct cont_args *a, const struct cont_hands *x, uint32_t number, const int mode)
+{
+	const struct hand_args *h = &x->way[RTT_PUT];
+	struct hander s = hander_of(h, cont_ring(x, number));
+	struct coop alone = { 0, 1 };
+	uint64_t posted = 0, due = 0;
+	struct rate_agent g;
+
+	rate_begin(&h->r, &g, number, cont_ring(x, number));
+	rate_meet(&h->r, &g, alone, FORM_SOLO);
+	for (uint32_t turn = 0; g.status == RATE_OK; turn++) {
+		if (!(turn % CONT_TURNS_PER_LOOK) && ld64(a->words + CONT_OVER))
+			break;
+		if (a->pace_ns)
+			due = cont_pace(a, due);
+		cont_hand_batch(h, &g, &s, mode);
+		if (UNLIKELY(g.status != RATE_OK))
+			break;
+		posted += h->r.batch;
+		st64(cont_count(a, number), posted);
+	}
+	if (g.status == RATE_OK && g.last)
+		hand_done(h, &g, &s, g.last - 1);
+	cont_end(a, &g, posted);
+}
+
+/* The same where workers post, which release record and doorbell. `round`, a literal: round trips. */
+HD void cont_hand_agent(const struct cont_trip_args *h, const struct cont_hands *x, uint32_t number, struct planter *p, const int round,
+			const int mode, const int instr)
+{
+	if (!number)
+		cont_timed_by(&h->a, round ? h : 0, x, ORD_SYS_RELEASE, FORM_SOLO, POST_WRITE, mode, instr);
+	else if (!round || number < h->a.q.agents)
+		cont_hand_other(&h->a, x, number, mode);
+	else
+		rtt_respond(&h->r, x->way, p, ORD_SYS_RELEASE, mode, x->way[RTT_REPLY].kind, HAND_BARE);
+}
+
 /* X(order, form, kind): what is built. SYS is for queues that are shared with another GPU, on either side. */
 #define FS_CONT_KINDS(X, o, f) X(o, f, INLINE) X(o, f, WRITE)
 #define FS_CONT_FORMS(X, o) FS_CONT_KINDS(X, o, SOLO) FS_CONT_KINDS(X, o, GPU)
@@ -381,13 +263,24 @@ HD void cont_trip_agent(const struct cont_trip_args *h, uint32_t number, struct 
 #define FS_CONTS(X) FS_CONT_ORDERS(FS_CONT_GPU_FORMS, X)
 #define FS_CONTS_FAR(X) FS_CONT_ORDERS(FS_CONT_FAR_FORMS, X) /* the others' */
 
-/* How the agents' code is chosen, and where they run; beside: SMs of the device that a NIC has. far_*: of the others, where they
- * are on another GPU (-1: none of them is); refused: the timed one's launch fails on purpose. */
-struct cont_choice { int trip, ord, form, kind, device; unsigned agents, beside; int far_device; unsigned far_agents, far_beside; int refused; };
+/* Where workers post: X(trip, mode, instr). */
+#define FS_CONT_HANDS_OF(X, t) X(t, TUNED, BARE) X(t, TUNED, FAULTY) X(t, BASELINE, BARE) X(t, BASELINE, FAULTY)
+#define FS_CONT_HANDS(X) FS_CONT_HANDS_OF(X, ONE_WAY) FS_CONT_HANDS_OF(X, ROUND)
+
+/* How the agents' code is chosen, and where they run; beside: SMs of the device that a NIC has. With a mode that hands over
+ * neither order, form nor kind choose. far_*: of the others, where they are on another GPU (-1: none of them is); refused: the
+ * timed one's launch fails on purpose. */
+struct cont_choice {
+	int trip, ord, form, kind, mode, instr, device;
+	unsigned agents, beside;
+	int far_device;
+	unsigned far_agents, far_beside;
+	int refused;
+};
 
 /* Before a NIC is resident. */
 int cont_gpu_load(struct cont_choice c);
-/* All agents, a block each, until they have ended, in a grid of each GPU. -EBUSY: one would not. */
-int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s);
+/* All agents, a block each (x: of those that hand over), until they have ended, in a grid of each GPU. -EBUSY: one would not. */
+int cont_gpu_run(const struct cont_trip_args *h, const struct cont_hands *x, struct cont_choice c, double patience_s);
 
 #endif

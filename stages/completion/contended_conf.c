@@ -44,8 +44,9 @@ static int legal_words(const struct point *pt, struct cont_conf *c, char *why, s
 	fault = fs_word(pt, "fault");
 	if (cont_far_legal(pt, c, &fault, why, len))
 		return -EINVAL;
-	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE && fault != FAULT_NO_REPLY)
-		return fs_refuse(EINVAL, why, len, "this fault of contended messages isn't injected; legal: none, key, dead-nic, error-cqe, and with trip=round no-reply");
+	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE && fault != FAULT_NO_REPLY &&
+	    fault != FAULT_STUCK_WORKER && fault != FAULT_KILLED_WORKER && fault != FAULT_RING_OVERRUN)
+		return fs_refuse(EINVAL, why, len, "this fault of contended messages isn't injected; legal: none, key, dead-nic, error-cqe, with trip=round no-reply, and with submitter=proxy stuck-worker, killed-worker, ring-overrun");
 	if (fs_is(pt, "issuer", "cpu") && c->others > (uint32_t)most)
 		return fs_refuse(EINVAL, why, len, "others=%u with issuer=cpu: a thread each%s; legal: others=0..%d", c->others,
 				 round ? ", and one that replies" : "", most);
@@ -58,16 +59,19 @@ static int legal_words(const struct point *pt, struct cont_conf *c, char *why, s
 /* The agents are those of a rate, one thread a block. */
 static int resolve_rate(const struct point *pt, const struct machine *m, struct cont_conf *c, char *why, size_t len)
 {
-	int round = c->choice.trip == TRIP_ROUND, shared = c->queue == OTHERS_SHARED;
-	char blocks[16], batch[16];
+	int round = c->choice.trip == TRIP_ROUND, shared = c->queue == OTHERS_SHARED, hands = fs_is(pt, "submitter", "proxy");
+	char blocks[16], batch[16], rings[16], workers[16];
 	const char *const same[][2] = {
-		{ "sharing", shared ? "gpu" : "exclusive" }, { "threads", "1" }, { "blocks", blocks }, { "queues", shared && round ? "2" : "auto" },
-		{ "batch", batch }, { "marks", "outer" }, { "messages", "auto" }, { "warmup", "auto" },
+		{ "sharing", shared && !hands ? "gpu" : "exclusive" }, { "threads", "1" }, { "blocks", blocks },
+		{ "queues", shared && round && !hands ? "2" : "auto" }, { "rings", hands ? rings : "auto" }, { "workers", workers },
+		{ "batch", hands ? "1" : batch }, { "marks", "outer" }, { "messages", "auto" }, { "warmup", "auto" },
 	};
 	struct point p = *pt;
 
 	snprintf(blocks, sizeof(blocks), "%u", 1 + c->others + (uint32_t)round);
 	snprintf(batch, sizeof(batch), "%lld", (long long)fs_num(pt, "others_batch"));
+	snprintf(rings, sizeof(rings), "%u", (shared ? 1 : 1 + c->others) + (uint32_t)round);
+	snprintf(workers, sizeof(workers), "%lld", (long long)fs_num(pt, "workers") + (hands && round)); /* the responder's */
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
 		if (fs_point_set(&p, same[i][0], same[i][1]))
 			return fs_refuse(EINVAL, why, len, "%s=%s isn't known", same[i][0], same[i][1]);
@@ -86,13 +90,14 @@ int cont_resolve(const struct point *pt, const struct machine *m, struct cont_co
 	int rc;
 
 	memset(c, 0, sizeof(*c));
-	if ((rc = legal_words(pt, c, why, len)))
+	if ((rc = legal_words(pt, c, why, len)) || (rc = cont_help_legal(pt, c, why, len)))
 		return rc;
 	if (batch > depth)
 		return fs_refuse(EINVAL, why, len, "others_batch=%u with depth=%u: a batch would wait for room that is never there; legal: depth=%u or more",
 				 batch, depth, batch);
-	if ((rc = resolve_rate(pt, m, c, why, len)))
+	if ((rc = resolve_rate(pt, m, c, why, len)) || (rc = cont_help_resolve(c, why, len)))
 		return rc;
+	c->rate.path.batch = batch; /* which is 1 in the point of who hands over, where a descriptor speaks of one message */
 	if (!path->nic->completes)
 		return fs_refuse(EINVAL, why, len, "nic=null: no message completes, and nobody is in anybody's way; legal: nic=soft or peer");
 	c->choice.ord = path->choice.ord;
@@ -112,7 +117,7 @@ int cont_resolve(const struct point *pt, const struct machine *m, struct cont_co
 }
 
 const char *const cont_reads[] = {
-	"nic", "issuer", "gpu", "nic_gpu", "others", "others_queue", "others_gpu", "others_batch", "others_pace", "trip", "reply", "nic_workers", "ordering", "doorbell",
+	"nic", "issuer", "submitter", "proxy", "proxy_batch", "workers", "gpu", "nic_gpu", "others", "others_queue", "others_gpu", "others_batch", "others_pace", "trip", "reply", "nic_workers", "ordering", "doorbell",
 	"depth", "entries", "size", "payload", "queue_mem", "db_mem", "cq_mem", "src_mem", "dst_mem", "page", "fault", "messages", "warmup",
-	"cpu", "nic_cpu", NULL
+	"cpu", "nic_cpu", "helper_cpu", NULL
 };

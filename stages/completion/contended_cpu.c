@@ -28,7 +28,7 @@ struct agent_thread {
 };
 
 /* Not freed while a thread may use it. */
-struct agents { struct cont_trip_args h; struct planter planter; struct agent_thread t[2 + CONT_OTHERS_CPU]; };
+struct agents { struct cont_trip_args h; struct cont_hands x; struct planter planter; struct agent_thread t[2 + CONT_OTHERS_CPU]; };
 
 #define X(o, f, k) \
 	static void agent_##o##__##f##__##k(struct agents *all, uint32_t n) { cont_agent(&all->h.a, n, ORD_##o, FORM_##f, POST_##k); } \
@@ -45,6 +45,24 @@ static agent_fn *const agents[TRIPS][ORDERINGS][SHARE_FORMS][POST_KINDS] = {
 	CPU_ORDERS(X)
 #undef X
 };
+
+#define X(t, m, i) \
+	static void hand_##t##_##m##_##i(struct agents *all, uint32_t n) \
+	{ \
+		cont_hand_agent(&all->h, &all->x, n, &all->planter, TRIP_##t == TRIP_ROUND, MODE_##m, HAND_##i); \
+	}
+FS_CONT_HANDS(X)
+#undef X
+static agent_fn *const hands[TRIPS][MODES - DOORBELL_MODES][HAND_INSTRS] = {
+#define X(t, m, i) [TRIP_##t][MODE_##m - DOORBELL_MODES][HAND_##i] = hand_##t##_##m##_##i,
+	FS_CONT_HANDS(X)
+#undef X
+};
+
+static agent_fn *agent_of(struct cont_choice c)
+{
+	return mode_hands(c.mode) ? hands[c.trip][c.mode - DOORBELL_MODES][c.instr] : agents[c.trip][cpu_order(c.ord)][c.form][c.kind];
+}
 
 static void serve(struct service *s, void *arg)
 {
@@ -75,7 +93,7 @@ static int stop_all(struct agents *all, uint32_t n, double patience_s)
 	return rc;
 }
 
-int cont_cpu_run(const struct cont_conf *c, const struct cont_trip_args *h, double patience_s)
+int cont_cpu_run(const struct cont_conf *c, const struct cont_trip_args *h, const struct cont_hands *x, double patience_s)
 {
 	struct agents *all = calloc(1, sizeof(*all));
 	uint32_t n = c->choice.agents;
@@ -84,11 +102,12 @@ int cont_cpu_run(const struct cont_conf *c, const struct cont_trip_args *h, doub
 	if (!all)
 		return fs_fail(ENOMEM, "no memory for agents");
 	all->h = *h;
+	all->x = *x;
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		struct agent_thread *t = &all->t[i];
 
 		t->all = all;
-		t->run = agents[c->choice.trip][cpu_order(c->choice.ord)][c->choice.form][c->choice.kind];
+		t->run = agent_of(c->choice);
 		t->number = i;
 		rc = service_start(&t->service, "posting thread", rate_agent_cpu(&c->rate, (int)i), serve, t, START_S);
 	}

@@ -15,6 +15,9 @@ int cont_far_legal(const struct point *pt, struct cont_conf *c, int *fault, char
 	if (far_ && fs_is(pt, "issuer", "cpu"))
 		return fs_refuse(EINVAL, why, len, "others_gpu=%lld with issuer=cpu: the others are CPU threads as the issuer is; legal: others_gpu=auto, or issuer=gpu",
 				 (long long)fs_num(pt, "others_gpu"));
+	if (far_ && !fs_is(pt, "submitter", "gpu"))
+		return fs_refuse(EINVAL, why, len, "others_gpu=%lld with a worker: rings that another GPU hands over into aren't built; legal: others_gpu=auto, or submitter=gpu",
+				 (long long)fs_num(pt, "others_gpu"));
 	if (*fault != FAULT_FAILED_LAUNCH)
 		return 0;
 	if (!far_ || fs_num(pt, "others_gpu") == fs_num(pt, "gpu") || !c->others)

@@ -29,6 +29,8 @@ static_assert(sizeof(kernels) / sizeof(kernels[0]) == ORDERINGS * 3 * 2, "every 
 
 static const void *kernel_of(struct cont_choice c)
 {
+	if (mode_hands(c.mode))
+		return cont_hand_kernel_of(c);
 	if (c.trip == TRIP_ROUND)
 		return cont_trip_kernel_of(c);
 	for (const auto &k : kernels)
@@ -42,17 +44,17 @@ static const char what[] = "the kernel of contended messages";
 int cont_gpu_load(struct cont_choice c)
 {
 	struct gpu *g = gpu_of(c.device);
-
 	int rc = g ? gpu_load(g, kernel_of(c), what) : fs_fail(ENODEV, "gpu %d is not in use", c.device);
 
 	return rc ? rc : cont_far_load(c);
 }
 
-int cont_gpu_run(const struct cont_trip_args *h, struct cont_choice c, double patience_s)
+int cont_gpu_run(const struct cont_trip_args *h, const struct cont_hands *x, struct cont_choice c, double patience_s)
 {
 	struct gpu *g = gpu_of(c.device);
 	struct cont_trip_args copy = *h;
-	void *args[] = { &copy }; /* without round trips the first part of it */
+	struct cont_hands hands = *x;
+	void *args[] = { &copy, &hands }; /* a kernel takes what it has: the second where workers post, without round trips the first part of the first */
 	int rc;
 
 	if (!g)

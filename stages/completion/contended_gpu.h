@@ -7,6 +7,8 @@
 
 /* In contended_trip_gpu.cu: the kernel of round trips, which takes all of a cont_trip_args. */
 const void *cont_trip_kernel_of(struct cont_choice c);
+/* In contended_hand_gpu.cu: the kernel of agents whose messages workers post, which takes a cont_trip_args and a cont_hands. */
+const void *cont_hand_kernel_of(struct cont_choice c);
 
 /* In contended_far_gpu.cu: the others on another GPU. All of these do nothing where none is there. */
 int cont_far_load(struct cont_choice c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the probe `contended`: what a point asks for (contended_conf.c), agents on CPUs
- * (contended_cpu.c), what a round trip has besides (contended_trip.c) and others on another GPU (contended_far.c), rows (contended_rows.c), the
- * pass and the probe itself (contended.c).
+ * (contended_cpu.c), what a round trip has besides (contended_trip.c), workers that post (contended_help.c), others on another
+ * GPU (contended_far.c), rows (contended_rows.c), the pass and the probe itself (contended.c).
  */
 #ifndef FS_CONTENDED_PARTS_H
 #define FS_CONTENDED_PARTS_H
@@ -27,7 +27,7 @@ struct cont_conf {
 int cont_resolve(const struct point *pt, const struct machine *m, struct cont_conf *c, char *why, size_t len);
 extern const char *const cont_reads[];
 
-struct cont_mem { struct rate_mem rate; struct buf stamps, words, own; struct { struct buf words, out, spans, mine; } trip; };
+struct cont_mem { struct rate_mem rate; struct buf stamps, words, own, phase; struct { struct buf words, out, spans, mine; } trip; };
 
 /* What a pass gave. */
 struct cont_got {
@@ -35,15 +35,16 @@ struct cont_got {
 	struct cont_out own;
 	struct rtt_out trip[RTT_WAYS];
 	struct wide_status nic[WIDE_WORKERS_MAX];
+	struct rate_helped help;
 	uint64_t wrong;                 /* payload words at the end that nobody put there */
 };
 
 /* A thread each, until all have ended. -EBUSY: one would not. */
-int cont_cpu_run(const struct cont_conf *c, const struct cont_trip_args *h, double patience_s);
+int cont_cpu_run(const struct cont_conf *c, const struct cont_trip_args *h, const struct cont_hands *x, double patience_s);
 /* How agents and the NIC's workers have ended: 0, or the point has failed, and why. */
 int cont_verdict(const struct cont_conf *c, const struct cont_got *g);
 /* Rows and their flags. */
-int cont_rows(const struct cont_mem *m, const struct cont_conf *c, const struct cont_got *g, struct rows *out);
+int cont_rows(const struct cont_mem *m, const struct cont_conf *c, struct cont_got *g, struct rows *out);
 
 /* ---- the others on another GPU (contended_far.c); where they are on the issuer's these do nothing ---- */
 
@@ -68,5 +69,22 @@ int cont_trip_failed(const struct cont_conf *c, const struct cont_got *g);
 int cont_trip_verdict(const struct cont_conf *c, const struct cont_got *g);
 /* The responder's time, and the rest of it: `ns` are the round trips. */
 int cont_trip_rows(const struct cont_mem *m, const struct cont_conf *c, const struct cont_got *g, const double *ns, struct rows *out);
+
+/* ---- workers (contended_help.c): worker 0 serves all senders' rings, 1 the responder's; without any these do nothing ---- */
+
+/* Who posts, before the rate of all agents is resolved, and behind. */
+int cont_help_legal(const struct point *pt, const struct cont_conf *c, char *why, size_t len);
+int cont_help_resolve(struct cont_conf *c, char *why, size_t len);
+int cont_help_init(struct cont_mem *m, const struct cont_conf *c);
+/* How agents hand over, once all of h is filled. */
+void cont_help_fill(const struct cont_mem *m, const struct cont_conf *c, const struct cont_trip_args *h, struct cont_hands *x);
+int cont_help_start(const struct cont_mem *m, const struct cont_conf *c, struct rate_help **h);
+/* What they left, by the numbers of the rings as rows and words have them. */
+int cont_help_stop(const struct cont_conf *c, struct rate_help *h, struct cont_got *g);
+/* How far they are, as a clause behind others. */
+const char *cont_help_words(const struct cont_conf *c, const struct cont_got *g, char *buf, size_t len);
+/* The busiest one's share of the measured time. */
+double cont_help_busy(const struct cont_conf *c, const struct cont_got *g);
+int cont_help_rows(const struct cont_conf *c, struct cont_got *g, struct rows *out);
 
 #endif

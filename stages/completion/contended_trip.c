@@ -56,6 +56,7 @@ void cont_trip_fill(const struct cont_mem *m, const struct cont_conf *c, struct 
 	reply->dbrec += last * reply->dbrec_step;
 	reply->db += last * reply->db_step;
 	reply->cq += last * reply->cq_step;
+	reply->share += last * SHARE_BYTES;
 	reply->local += last * reply->slots_step;
 	reply->remote += last * reply->slots_step;
 	reply->qpn += (uint32_t)last - RTT_REPLY; /* rtt_begin() adds the way's number */
@@ -107,7 +108,7 @@ int cont_trip_failed(const struct cont_conf *c, const struct cont_got *g)
 {
 	const struct rtt_out *put = &g->trip[RTT_PUT], *reply = &g->trip[RTT_REPLY];
 	double wait_s = CONT_WAIT_NS / 1e9;
-	char words[256];
+	char words[256], workers[192];
 
 	if (!round_trips(c) || g->own.overdue)
 		return 0;
@@ -116,16 +117,18 @@ int cont_trip_failed(const struct cont_conf *c, const struct cont_got *g)
 			       (unsigned long long)reply->syndrome, (unsigned long long)reply->vendor,
 			       path_order_words(&c->rate.path, words, sizeof(words)));
 	if (reply->status == RATE_TIMEOUT && reply->wait == RTT_AT_CQE)
-		return fs_fail(ETIMEDOUT, "reply %llu: no completion in %.0f s", (unsigned long long)reply->at, wait_s);
+		return fs_fail(ETIMEDOUT, "reply %llu: no completion in %.0f s%s", (unsigned long long)reply->at, wait_s,
+			       cont_help_words(c, g, workers, sizeof(workers)));
 	if (reply->status == RATE_TIMEOUT)
 		return fs_fail(ETIMEDOUT, "message %llu: the responder saw none, and nobody said that there is none", (unsigned long long)reply->at);
 	if (put->status == RATE_TIMEOUT && put->wait == RTT_AT_READY)
 		return fs_fail(ETIMEDOUT, "message %llu: the responder was not ready for it in %.0f s", (unsigned long long)put->at, wait_s);
 	if (put->status == RATE_TIMEOUT && put->wait == RTT_AT_PAYLOAD)
-		return fs_fail(ETIMEDOUT, "message %llu: no reply in %.0f s; %s; the responder has seen %llu puts and rung for %llu replies",
+		return fs_fail(ETIMEDOUT, "message %llu: no reply in %.0f s; %s%s; the responder has seen %llu puts and %s %llu replies",
 			       (unsigned long long)put->at, wait_s,
-			       put->sent_done ? "its put is completed" : "the NIC has not completed its put", (unsigned long long)reply->seen,
-			       (unsigned long long)reply->sent);
+			       put->sent_done ? "its put is completed" : "the NIC has not completed its put",
+			       cont_help_words(c, g, workers, sizeof(workers)), (unsigned long long)reply->seen,
+			       c->rate.helpers ? "handed over" : "rung for", (unsigned long long)reply->sent);
 	return 0;
 }
 

@@ -34,6 +34,9 @@ struct hand_args {
 	int32_t pad;
 };
 
+/* What a worker's readings go by where nobody knows how many messages it will have: a word of whoever measures. */
+enum hand_phase { HAND_WARMUP, HAND_MEASURED, HAND_ENDED };
+
 /* How a loop is made: by a literal each; forms are those of enum proxy_form. */
 enum hand_instr { HAND_BARE, HAND_SPANS, HAND_FAULTY, HAND_INSTRS };
 
@@ -75,20 +78,32 @@ HD int hand_wait(const struct hand_args *h, struct rate_agent *g, struct hander 
 	}
 }
 
-/* A slot, and room: the message's number. What comes of a wait stands in g's status. */
-HD uint64_t hand_slot(const struct hand_args *h, struct rate_agent *g, struct hander *s, const int form)
+/* Until message m of the ring is done. */
+HD void hand_done(const struct hand_args *h, struct rate_agent *g, struct hander *s, uint64_t m)
+{
+	if (UNLIKELY(!hand_wait(h, g, s, m + 1, 1)))
+		g->at = m;
+}
+
+/* n slots, and room, which is the last one's: the first message's number. What comes of a wait stands in g's status. */
+HD uint64_t hand_slots(const struct hand_args *h, struct rate_agent *g, struct hander *s, uint32_t n, const int form)
 {
 	uint64_t m;
 
 	if (form == PROXY_TUNED) {
 		m = g->pi;
-		if (UNLIKELY(m - s->credit >= h->r.depth))
-			hand_wait(h, g, s, m, h->r.depth);
+		if (UNLIKELY(m + (n - 1) - s->credit >= h->r.depth))
+			hand_wait(h, g, s, m + (n - 1), h->r.depth);
 		return m;
 	}
-	m = atom_add64(share_word(g->share, SHARE_RESERVED), 1, SCOPE_GPU);
-	hand_wait(h, g, s, m, h->r.depth);
+	m = atom_add64(share_word(g->share, SHARE_RESERVED), n, SCOPE_GPU);
+	hand_wait(h, g, s, m + (n - 1), h->r.depth);
 	return m;
+}
+
+HD uint64_t hand_slot(const struct hand_args *h, struct rate_agent *g, struct hander *s, const int form)
+{
+	return hand_slots(h, g, s, 1, form);
 }
 
 /* The first word of message m's descriptor, and both into its slot of the ring. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's loop. Which stores ring, whether a fault may come and whether it is handed descriptors or the ends of kernels are literals.
+ * The worker's loop. Which stores ring, whether a fault may come, whether it is handed descriptors or the ends of kernels
+ * and what its readings go by are literals.
  *
  * Order: what the issuer released is acquired with each half of its descriptor, and released again
  * with record and doorbell; the NIC's release of a CQE is acquired with it and released with
@@ -21,6 +22,7 @@ struct worker {
 	uint64_t done, next;     /* of all its rings; at how many the next reading is due */
 	uint64_t quiet;          /* ticks, when the last round without work ended */
 	uint64_t since, first, last; /* ticks: it has been busy since, 0: it isn't; of all its busy times */
+	uint64_t phase, window;  /* by a word: as it was last seen; busy ticks, once it has ended */
 	int over;
 	const struct service *me; /* the thread's; `service` is its owner's */
 	struct service *service;
@@ -125,12 +127,17 @@ HD uint32_t worker_reap(struct worker *w, struct worker_ring *r)
 }
 
 /* The warm-up is over, or all is. */
-static void worker_reading(struct worker *w)
+static void worker_reading(struct worker *w, int over)
+{
+	*(over ? &w->st.over : &w->st.begin) = clock_pair_read(w->a.gettime);
+	*(over ? &w->st.used_over : &w->st.used_begin) = thread_usage_now();
+}
+
+static void worker_counted(struct worker *w)
 {
 	int over = w->next == w->a.all;
 
-	*(over ? &w->st.over : &w->st.begin) = clock_pair_read(w->a.gettime);
-	*(over ? &w->st.used_over : &w->st.used_begin) = thread_usage_now();
+	worker_reading(w, over);
 	w->next = over ? ~(uint64_t)0 : w->a.all;
 }
 
@@ -153,9 +160,33 @@ static void worker_idle(struct worker *w)
 	w->since = 0;
 }
 
-/* ---- of kernels that end ---- */
+/* By a word: what was measured ends, or begins, with the round that did something or nothing. */
+static void worker_turns(struct worker *w, uint64_t phase, uint32_t did)
+{
+	uint64_t now;
 
-enum { BOUNDARY_NONE = -1 }; /* descriptors */
+	if (did)
+		worker_busy(w);
+	else
+		worker_idle(w);
+	now = ticks(w->a.gettime);
+	if (w->phase < HAND_MEASURED) {
+		worker_reading(w, 0);
+		w->st.busy = 0;
+		w->since = w->since ? now : 0;
+		w->first = now;
+		w->st.measured = w->done;
+	}
+	if (phase == HAND_ENDED) {
+		worker_reading(w, 1);
+		w->window = w->st.busy + (w->since ? now - w->since : 0);
+		w->st.ticks = now - w->first;
+		w->st.measured = w->done - w->st.measured;
+	}
+	w->phase = phase;
+}
+
+/* ---- of kernels that end ---- */
 
 /* The first kernel, and each when all that the last one sent is done. */
 HD void worker_launch(struct worker *w, const int boundary, const int faulty)
@@ -222,12 +253,15 @@ static void worker_kernels_begin(struct worker *w, const int boundary, const int
 		worker_launch(w, boundary, faulty);
 }
 
+/* What it is handed, in the place of an enum boundary: descriptors, and its readings go by a count or by a phase's word. */
+enum { BY_COUNT = -2, BY_PHASE = -1 };
+
 HD void worker_serve(struct worker *w, const int mode, const int faulty, const int boundary)
 {
 	uint32_t idle = 0;
 
 	w->quiet = ticks(w->a.gettime);
-	if (boundary != BOUNDARY_NONE)
+	if (boundary >= 0)
 		worker_kernels_begin(w, boundary, faulty);
 	while (!w->over) {
 		int stopping = service_stopping(w->me);
@@ -236,7 +270,7 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty, const i
 		for (uint32_t i = 0; i < w->a.rings && !w->over; i++) {
 			struct worker_ring *r = &w->a.ring[i];
 
-			if (boundary != BOUNDARY_NONE) {
+			if (boundary >= 0) {
 				did |= worker_turn(w, r, boundary, mode, faulty);
 				continue;
 			}
@@ -245,8 +279,14 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty, const i
 			if (LIKELY(!w->over))
 				did |= worker_take(w, r, mode, faulty);
 		}
-		if (UNLIKELY(w->done >= w->next))
-			worker_reading(w);
+		if (boundary == BY_PHASE) {
+			uint64_t phase = ld64_acquire(w->a.phase);
+
+			if (UNLIKELY(phase != w->phase))
+				worker_turns(w, phase, did);
+		} else if (UNLIKELY(w->done >= w->next)) {
+			worker_counted(w);
+		}
 		if (did) {
 			worker_busy(w);
 			idle = 0;
@@ -262,13 +302,15 @@ HD void worker_serve(struct worker *w, const int mode, const int faulty, const i
 
 #define FS_WORKERS_OF(X, b) \
 	X(RECORD_RING, 0, b) X(RECORD_RING, 1, b) X(RING_RECORD_RING, 0, b) X(RING_RECORD_RING, 1, b) X(RING, 0, b) X(RING, 1, b)
-#define FS_WORKERS(X) FS_WORKERS_OF(X, NONE) FS_WORKERS_OF(X, STREAM) FS_WORKERS_OF(X, GRAPH) FS_WORKERS_OF(X, FUTEX)
+#define FS_WORKERS(X) \
+	FS_WORKERS_OF(X, BY_COUNT) FS_WORKERS_OF(X, BY_PHASE) FS_WORKERS_OF(X, BOUNDARY_STREAM) FS_WORKERS_OF(X, BOUNDARY_GRAPH) \
+	FS_WORKERS_OF(X, BOUNDARY_FUTEX)
 #define X(d, f, b) \
-	static void serve_##d##_##f##_##b(struct worker *w) { worker_serve(w, DBM_##d, f, BOUNDARY_##b); }
+	static void serve_##d##_##f##_##b(struct worker *w) { worker_serve(w, DBM_##d, f, b); }
 FS_WORKERS(X)
 #undef X
-static void (*const serves[1 + BOUNDARIES][WORD_DOORBELLS][2])(struct worker *) = {
-#define X(d, f, b) [1 + BOUNDARY_##b][DBM_##d][f] = serve_##d##_##f##_##b,
+static void (*const serves[BOUNDARIES - BY_COUNT][WORD_DOORBELLS][2])(struct worker *) = {
+#define X(d, f, b) [b - BY_COUNT][DBM_##d][f] = serve_##d##_##f##_##b,
 	FS_WORKERS(X)
 #undef X
 };
@@ -280,13 +322,16 @@ static void worker_main(struct service *me, void *arg)
 
 	w->me = me;
 	w->next = w->a.warmup;
-	if (!w->next)
-		worker_reading(w);
-	serves[1 + (k ? k->boundary : (int)BOUNDARY_NONE)][w->a.mode][w->a.fault != WKF_NONE](w);
+	if (!w->next && !w->a.phase)
+		worker_counted(w);
+	serves[(k ? k->boundary : w->a.phase ? (int)BY_PHASE : (int)BY_COUNT) - (int)BY_COUNT][w->a.mode][w->a.fault != WKF_NONE](w);
 	/* one that was killed says nothing */
 	if (k && w->st.end != WORKER_DIED)
 		st64_published(&k->words->over, 1);
-	w->st.ticks = w->last - w->first;
+	if (w->phase == HAND_ENDED)
+		w->st.busy = w->window;
+	else
+		w->st.ticks = w->last - w->first;
 	for (uint32_t i = 0; i < w->a.rings; i++)
 		w->st.done += w->a.ring[i].done;
 }

@@ -43,7 +43,8 @@ struct worker_args {
 	int mode;                /* enum doorbell_mode, by 8 bytes */
 	int completes;           /* 0: nobody completes messages, and they are done when they are rung for */
 	int gettime, crowded;
-	uint64_t warmup, all;    /* messages of its rings: before those that are measured, and together */
+	uint64_t warmup, all;    /* messages of its rings: before those that are measured, and together; not used with: */
+	const uint64_t *phase;   /* 0, or the word that says what is measured: enum hand_phase */
 	int fault;               /* enum worker_fault */
 	uint64_t fault_at;       /* the first message of its first ring that has it */
 };
@@ -69,7 +70,9 @@ struct worker_status {
 	int error;               /* an errno, or a cudaError_t */
 	uint64_t busy, ticks;    /* ticks from the beginning of a round that found something to the end of the first that
 				  * found nothing; from the first of these to the last */
-	struct clock_pair begin, over; /* when the last message of the warm-up was done, and the last of all */
+	struct clock_pair begin, over; /* when the last message of the warm-up was done, and the last of all; by a phase: when that
+				  * changed, and busy and ticks are of what lies between, too */
+	uint64_t measured;       /* messages that were done in between, by a phase alone */
 	struct thread_usage used_begin, used_over; /* by then */
 };
 
