@@ -40,6 +40,17 @@ static inline void point_of(struct point *pt, const char *text)
 	fs_point_id(pt);
 }
 
+/* Fails the test when the point is legal on that machine, or is refused in other words; how it was refused. */
+static inline int point_refused(const struct point *pt, const struct machine *m, const char *says)
+{
+	char why[256] = "", text[512];
+	int rc = pt->probe->check(pt, m, why, sizeof(why));
+
+	if (!rc || !strstr(why, says))
+		fail_msg("%s: \"%s\"; expected \"%s\"", fs_point_text(pt, text, sizeof(text)), why, says);
+	return rc;
+}
+
 static inline const struct row *row_of(const struct rows *rs, const char *stage, const char *interval, const char *metric)
 {
 	for (size_t i = 0; i < rs->n; i++)
