@@ -73,7 +73,7 @@ for nic in "peer nic_gpu=gpu" soft; do
 		expect "$n-$queue-proxy" 0 ' 0 failed' $p others_batch=4 others=0,1,8,16
 		expect "$n-$queue-proxy-paced" 0 ' 0 failed' $p others=8 others_pace=100000
 		expect "$n-$queue-proxy-trip" 0 ' 0 failed' $p trip=round payload=pointer others=8 others_batch=4 others_pace=100000 reply=put,signal
-		expect "$n-$queue-proxy-key" 1 'worker 0: ring 0: .*CQE with syndrome 0x13' $p others=2 fault=key
+		expect "$n-$queue-proxy-key" 1 'worker 0: ring [0-9]+: .*CQE with syndrome 0x13' $p others=2 fault=key
 		expect "$n-$queue-proxy-overrun" 1 'ring 0 was overrun' $p others=2 fault=ring-overrun
 		expect "$n-$queue-proxy-killed" 124 'whose thread had ended' $p others=2 fault=killed-worker
 		expect "$n-$queue-proxy-silent" 124 'no reply in 2 s; its put is completed' $p trip=round payload=pointer others=2 fault=no-reply

@@ -25,7 +25,7 @@ fi
 expect() {
 	local name=$1 want=$2 regex=$3 got
 	shift 3
-	timeout 300 "$fs" run probe=rate submitter=proxy "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
+	timeout 300 "$fs" run probe=rate "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
 	got=$?
 	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
 		echo "FAILED $name: exit $got, expected $want and /$regex/"
@@ -36,7 +36,7 @@ expect() {
 	fi
 }
 
-deep="messages=100000 depth=256"
+deep="submitter=proxy messages=100000 depth=256"
 for nic in soft "peer nic_gpu=gpu" null; do
 	n=${nic%% *}
 	for proxy in tuned baseline; do
