@@ -117,7 +117,7 @@ int path_boundary_stop(const struct path_mem *m, const struct path_conf *c, cons
 	if (!b || c->issuer_gpu < 0)
 		return 0;
 	snprintf(what, sizeof(what), "%s %llu", h->end == HELPER_LAUNCH ? "launch" : "the kernel of launch",
-		 (unsigned long long)h->launches);
+		 (unsigned long long)h->launches + (h->end == HELPER_LAUNCH)); /* these are counted when they went well */
 	if (h->end == HELPER_LAUNCH || h->end == HELPER_KERNEL)
 		rc = start_why(h->error, what);
 	return rc ? rc : start_drain(&b->start, DRAIN_S, "a kernel whose end hands over");

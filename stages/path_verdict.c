@@ -55,7 +55,7 @@ int path_verdict(const struct path_conf *c, const struct pass *p)
 		return fs_fail(ETIMEDOUT, "no completion of message %llu in %.0f s; %s%s", (unsigned long long)o->done,
 			       PATH_WAIT_NS / 1e9, progress_words(p, c, words, sizeof(words)), path_helper_words(p, c, help, sizeof(help)));
 	case ISSUE_UNLAUNCHED:
-		return fs_fail(EIO, "launch %llu failed: %s", (unsigned long long)p->help.launches, strerror(p->help.error));
+		return fs_fail(EIO, "launch %llu failed: %s", (unsigned long long)p->help.launches + 1, strerror(p->help.error));
 	case ISSUE_ODD_CQE:
 		return fs_fail(EPROTO, "message %llu: a CQE with wqe_counter %llu", (unsigned long long)o->done,
 			       (unsigned long long)o->counter);

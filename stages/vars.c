@@ -47,7 +47,7 @@ const struct var fs_vars[] = {
 	{ .name = "proxy_batch", .unit = "", NUMBERS(1, PROXY_BATCH_MAX), .def = "1",
 	  .help = "descriptors that a proxy rings for at once, if so many are there" },
 	{ .name = "workers", .unit = "", NUMBERS(1, WORKERS_MAX), .def = "1",
-	  .help = "CPU threads that post for the issuers of a rate with submitter=proxy; each serves its rings in turn" },
+	  .help = "CPU threads that post with submitter=proxy for the issuers of a rate, each of which serves its rings in turn; beside others (contended) it is one" },
 	{ .name = "rings", .unit = "", .words = "auto", NUMBERS(1, RINGS_MAX), .def = "auto",
 	  .help = "descriptor rings of these, each with a queue of its own: with proxy=tuned one for each issuer, with baseline fewer will do, which issuers then share; auto: one for each issuer, or for each worker" },
 	{ .name = "boundary", .unit = "", .words = "auto" FS_BOUNDARIES(WORD3), NO_NUMBERS, .def = "auto",

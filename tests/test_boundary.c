@@ -198,7 +198,7 @@ static void faults_end_with_words(void **unused)
 	static const struct { const char *text; int rc; const char *says; } faults[] = {
 		{ "fault=stuck-worker", -ETIMEDOUT, "the helper rang for 428" },
 		{ "fault=killed-worker", -ETIMEDOUT, "thread had ended" },
-		{ "fault=failed-launch", -EIO, "launch 428 failed" },
+		{ "fault=failed-launch", -EIO, "launch 429 failed" },
 		{ "fault=failed-launch depth=4 batch=4", -EIO, "failed" },
 		{ "fault=deaf-consumer", -ETIMEDOUT, "passed on 428 completions" },
 		{ "fault=lost-cqe", -ETIMEDOUT, "passed on 428 completions" },

@@ -151,6 +151,7 @@ static void what_cannot_be_is_refused(void **state)
 		{ "others_gpu=1", 0, -ENODEV, "needs a GPU" }, { "fault=failed-launch", 2, -EINVAL, "others=1.. with others_gpu=GPU" },
 		{ "fault=failed-launch others_gpu=0", 2, -EINVAL, "others=1.." }, { "fault=failed-launch others_gpu=1 others=0", 2, -EINVAL, "others=1.." },
 		{ "fault=failed-launch others_gpu=1 issuer=cpu", 2, -EINVAL, "issuer=gpu" }, { "fault=opcode others_gpu=1", 2, -EINVAL, "legal: none, key" },
+		{ "others_gpu=1 submitter=proxy", 2, -EINVAL, "others_gpu=auto, or submitter=gpu" },
 	};
 	struct machine m;
 	struct cont_conf c;

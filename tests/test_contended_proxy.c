@@ -384,7 +384,7 @@ static void what_cannot_be_is_refused(void **state)
 	static const struct { const char *text, *says; } refusals[] = {
 		{ "submitter=host-doorbell", "legal: submitter=gpu, proxy" }, { "submitter=cpu", "legal: submitter=gpu, proxy" },
 		{ "proxy=tuned others=1 others_queue=shared", "legal: proxy=baseline, or others_queue=private" },
-		{ "others=32", "legal: others=0..31, or others_queue=shared" }, { "others=31 trip=round payload=pointer", "legal: others=0..30" },
+		{ "others=32", "legal: others=0..31, or proxy=baseline with others_queue=shared" }, { "others=31 trip=round payload=pointer", "legal: others=0..30" },
 		{ "workers=2 others=2", "legal: workers=1" }, { "trip=round workers=2", "one more the responder's; legal: workers=1" },
 		{ "trip=round", "legal: payload=pointer" }, { "trip=round size=16 payload=inline", "legal: payload=pointer" },
 		{ "trip=round payload=pointer others=30 size=4096 depth=32768 entries=32768", "these are 4224" },

@@ -272,8 +272,8 @@ static const struct { const char *point; int code; const char *says, *more; } fa
 	{ "fault=stuck-worker blocks=4 depth=4", ETIMEDOUT, "no kernel was launched behind message 96", "rang for 96 messages" },
 	{ "fault=killed-worker blocks=4 depth=4", ETIMEDOUT, "no kernel was launched behind message 96", "whose thread had ended," },
 	{ "fault=dead-nic blocks=4 depth=4", ETIMEDOUT, "no kernel was launched behind message", "the NIC has done" },
-	{ "fault=failed-launch blocks=4 depth=4", EIO, "launch 24 failed", "launch" },
-	{ "fault=failed-launch", EIO, "launch 96 failed", "launch" },
+	{ "fault=failed-launch blocks=4 depth=4", EIO, "launch 25 failed", "launch" },
+	{ "fault=failed-launch", EIO, "launch 97 failed", "launch" },
 	{ "fault=key blocks=4 depth=4", EREMOTEIO, "0x13", "message 0" },
 	{ "fault=error-cqe blocks=4 depth=4", EREMOTEIO, "0x14", "message 96" },
 };
@@ -312,7 +312,7 @@ static const struct { const char *point, *says; } refusals[] = {
 	{ "boundary=graph", "boundary=auto, futex" }, { "issuer=gpu boundary=futex", "stream, graph" }, { "submitter=gpu boundary=futex", "submitter=cpu" },
 	{ "queue_mem=gpu", "can't reach GPU memory" }, { "doorbell=blueflame", "record-ring" }, { "payload=inline size=29", "size=0..28" },
 	{ "fault=ring-overrun", "submitter=proxy" }, { "submitter=proxy fault=failed-launch", "submitter=cpu" }, { "fault=lost-cqe", "failed-launch" },
-	{ "marks=rotate", "legal: all" },
+	{ "marks=rotate", "legal: all" }, { "messages=100000000", "kernels one after another; legal: messages=1..4000000, or" },
 };
 
 static void what_cannot_be_is_refused(void **state)
@@ -329,13 +329,32 @@ static void what_cannot_be_is_refused(void **state)
 	}
 }
 
+/* A GPU has more issuers than a queue has slots. */
+static void one_queue_holds_them_all(void **state)
+{
+	struct machine m = { .ngpus = 1, .cpus = 8 };
+	struct rate_conf c;
+	char why[256] = "";
+	struct point pt;
+
+	(void)state;
+	m.gpu[0].sms = 132;
+	m.gpu[0].cc_major = 9;
+	fs_point_init(&pt, &probe_rate);
+	point_set(&pt, "issuer=gpu nic=soft submitter=cpu blocks=128 batch=256 depth=32768 entries=32768");
+	assert_int_equal(rate_resolve(&pt, &m, &c, why, sizeof(why)), 0);
+	point_set(&pt, "blocks=129");
+	assert_int_equal(rate_resolve(&pt, &m, &c, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "no queue holds 33024 messages; legal: issuers times batch up to 32768"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_point), cmocka_unit_test(issuers_count_what_they_send),
 		cmocka_unit_test(kernels_wait_for_all_messages), cmocka_unit_test(strange_completions_end_a_worker),
 		cmocka_unit_test(what_did_not_come_is_counted), cmocka_unit_test(faults_end_in_words),
-		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(one_queue_holds_them_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

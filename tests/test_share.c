@@ -269,13 +269,13 @@ static void post(struct service *s, void *arg)
 
 static void nothing_is_lost_or_doubled(void **state)
 {
-	static const struct { const char *point; int form, as; } forms[] = { /* as: no rate has it */
-		{ "sharing=gpu threads=3 depth=16 entries=16 batch=2 messages=6000", FORM_GPU },
+	static const struct { const char *point; int form, as; } forms[] = { /* as: a form that no rate has, or FORM_SOLO for none */
+		{ "sharing=gpu threads=3 depth=16 entries=16 batch=2 messages=6000", FORM_GPU, FORM_SOLO },
 		{ "sharing=gpu threads=3 depth=16 entries=16 batch=2 messages=6000", FORM_GPU, FORM_SYS },
-		{ "sharing=gpu threads=4 queues=2 depth=8 entries=8 messages=4000", FORM_GPU },
-		{ "sharing=lock threads=3 depth=32 entries=32 batch=4 messages=6000", FORM_LOCK },
-		{ "sharing=warp threads=3 queues=1 depth=64 batch=32 messages=6000", FORM_TEAMS },
-		{ "sharing=gpu threads=3 depth=16 entries=16 batch=4 signal=4 messages=6000", FORM_GPU },
+		{ "sharing=gpu threads=4 queues=2 depth=8 entries=8 messages=4000", FORM_GPU, FORM_SOLO },
+		{ "sharing=lock threads=3 depth=32 entries=32 batch=4 messages=6000", FORM_LOCK, FORM_SOLO },
+		{ "sharing=warp threads=3 queues=1 depth=64 batch=32 messages=6000", FORM_TEAMS, FORM_SOLO },
+		{ "sharing=gpu threads=3 depth=16 entries=16 batch=4 signal=4 messages=6000", FORM_GPU, FORM_SOLO },
 	};
 
 	(void)state;

@@ -53,7 +53,7 @@ proxy_total() {
 # queues WHAT DIR SETTING...: a message, or with trip=round a round trip, in the queue of a load, over one beside it. The interval is of the messages of one
 # process, and says nothing of the next one. Behind a proxy nothing has to be reached.
 queues() {
-	local what=$1 dir=$2 private shared load=() p limit="loads within $same_load_percent %" said whole=latency unmet="NOT MET"
+	local what=$1 dir=$2 private shared load=() p limit="loads within $same_load_percent %" said alike whole=latency unmet="NOT MET"
 	shift 2
 	[[ " $* " != *" trip=round "* ]] || whole=rtt
 	[[ " $* " != *" submitter=proxy "* ]] || unmet=note limit="nothing to reach"
@@ -83,12 +83,13 @@ queues() {
 			printf " (%.0f of %.0f ns), most in %s %+.0f", s, p, which, most / n[shared]
 		}' "$rows")
 	said="$said; $(awk "BEGIN { printf \"%.4g and %.4g M/s\", ${load[1]}, ${load[0]} }")"
+	alike="${load[1]} / ${load[0]} <= 1 + $same_load_percent / 100 && ${load[0]} / ${load[1]} <= 1 + $same_load_percent / 100"
 	if [ "$unmet" = note ]; then
+		holds "$alike" || said="$said: these loads don't compare"
 		line note "$what" "$said" "$limit" "$dir $shared and $private"
 		return
 	fi
-	verdict "${load[1]} / ${load[0]} <= 1 + $same_load_percent / 100 && ${load[0]} / ${load[1]} <= 1 + $same_load_percent / 100" "$what" \
-		"$said" "$limit" "$dir $shared and $private"
+	verdict "$alike" "$what" "$said" "$limit" "$dir $shared and $private"
 }
 
 # notified DIR: what a CPU that sleeps for completions takes longer, and what it saves

@@ -46,7 +46,9 @@ static int legal_words(const struct point *pt, struct cont_conf *c, char *why, s
 		return -EINVAL;
 	if (fault != FAULT_NONE && fault != FAULT_KEY && fault != FAULT_DEAD_NIC && fault != FAULT_ERROR_CQE && fault != FAULT_NO_REPLY &&
 	    fault != FAULT_STUCK_WORKER && fault != FAULT_KILLED_WORKER && fault != FAULT_RING_OVERRUN)
-		return fs_refuse(EINVAL, why, len, "this fault of contended messages isn't injected; legal: none, key, dead-nic, error-cqe, with trip=round no-reply, and with submitter=proxy stuck-worker, killed-worker, ring-overrun");
+		return fs_refuse(EINVAL, why, len, "this fault of contended messages isn't injected; legal: none, key, dead-nic, error-cqe, with trip=round no-reply, with submitter=proxy stuck-worker, killed-worker, ring-overrun, and with others_gpu failed-launch");
+	if (fs_is(pt, "submitter", "gpu") && (fault == FAULT_STUCK_WORKER || fault == FAULT_KILLED_WORKER || fault == FAULT_RING_OVERRUN))
+		return fs_refuse(EINVAL, why, len, "fault=stuck-worker, killed-worker and ring-overrun need a worker; legal: submitter=proxy");
 	if (fs_is(pt, "issuer", "cpu") && c->others > (uint32_t)most)
 		return fs_refuse(EINVAL, why, len, "others=%u with issuer=cpu: a thread each%s; legal: others=0..%d", c->others,
 				 round ? ", and one that replies" : "", most);

@@ -15,7 +15,7 @@ int cont_far_legal(const struct point *pt, struct cont_conf *c, int *fault, char
 	if (far_ && fs_is(pt, "issuer", "cpu"))
 		return fs_refuse(EINVAL, why, len, "others_gpu=%lld with issuer=cpu: the others are CPU threads as the issuer is; legal: others_gpu=auto, or issuer=gpu",
 				 (long long)fs_num(pt, "others_gpu"));
-	if (far_ && !fs_is(pt, "submitter", "gpu"))
+	if (far_ && fs_num(pt, "others_gpu") != fs_num(pt, "gpu") && !fs_is(pt, "submitter", "gpu"))
 		return fs_refuse(EINVAL, why, len, "others_gpu=%lld with a worker: rings that another GPU hands over into aren't built; legal: others_gpu=auto, or submitter=gpu",
 				 (long long)fs_num(pt, "others_gpu"));
 	if (*fault != FAULT_FAILED_LAUNCH)
@@ -85,4 +85,6 @@ void cont_far_found(const struct cont_mem *m, const struct cont_conf *c, struct 
 		return;
 	rows_found(out, "others_gpu", "%s", place_name(c->choice.far_device, name, sizeof(name)));
 	rows_found(out, "words_mem", "%s", place_name(m->words.place, name, sizeof(name)));
+	if (!form_owns(c->choice.form)) /* with nobody beside it as well */
+		rows_found(out, "handoff_scope", "system");
 }

@@ -25,7 +25,7 @@ int cont_help_legal(const struct point *pt, const struct cont_conf *c, char *why
 	if (shared && fs_is(pt, "proxy", "tuned"))
 		return fs_refuse(EINVAL, why, len, "proxy=tuned with others_queue=shared: such a ring has one producer; legal: proxy=baseline, or others_queue=private");
 	if (!shared && c->others > most)
-		return fs_refuse(EINVAL, why, len, "others=%u with submitter=proxy and others_queue=private: each has a ring%s, of which there are %d; legal: others=0..%u, or others_queue=shared",
+		return fs_refuse(EINVAL, why, len, "others=%u with submitter=proxy and others_queue=private: each has a ring%s, of which there are %d; legal: others=0..%u, or proxy=baseline with others_queue=shared",
 				 c->others, round_trips(c) ? ", and so has the responder" : "", RINGS_MAX, most);
 	if (fs_num(pt, "workers") != 1)
 		return fs_refuse(EINVAL, why, len, "workers=%lld: one serves all senders' rings%s; legal: workers=1", (long long)fs_num(pt, "workers"),

@@ -53,7 +53,7 @@ struct cont_args {
 /* Of the timed agent, beside its rate_out. */
 struct cont_out {
 	struct clock_pair begin, end;   /* of the measured messages */
-	uint64_t others;                /* messages that the others rang for from begin to end */
+	uint64_t others;                /* messages that the others rang for, or handed over, from begin to end */
 	uint64_t poll_ticks, unsettled;
 	uint64_t overdue;               /* not 0: the pass lasted longer than one may, up to this message */
 };

@@ -18,7 +18,8 @@
 static const char with_spans[RATE_PASSES] = { 0, 1, 0, 1, 0, 0, 0 };
 #define WAIT_NS 2000000000ull   /* of any one wait of an agent in which nothing goes on */
 #define START_S 20.0            /* for a NIC to become ready, or to stop */
-#define SHORT_PASS 8192u        /* messages: a millisecond or so behind a worker */
+#define SHORT_PASS 8192u        /* messages: a millisecond or so behind a worker, */
+#define SHORT_TURNS 64u         /* as this many kernels one after another are */
 
 /* ---- a pass ---- */
 
@@ -175,9 +176,10 @@ static int run_all(const struct rate_mem *m, const struct rate_conf *c, struct r
 	ends[1] = rate_ends_stop(m, c, g->help.st);
 	if (nic)
 		ends[2] = c->path.nic->stop_many(nic, g->nic);
-	rate_ends_close(m, c);
 	for (int i = 0; i < 3; i++)
 		rc = ends[i] == -EBUSY || !rc ? (rc == -EBUSY ? rc : ends[i]) : rc;
+	if (rc != -EBUSY) /* else somebody still uses what it destroys */
+		rate_ends_close(m, c);
 	return rc;
 }
 
@@ -272,7 +274,7 @@ static struct rate_conf in_short(const struct rate_conf *c)
 	uint64_t signal = 1ull << c->log_signal, unit = (signal > c->path.batch ? signal : c->path.batch) * c->agents;
 	struct rate_conf few = *c;
 
-	few.messages = unit < SHORT_PASS ? SHORT_PASS / unit * unit : unit;
+	few.messages = rate_ending(c) ? SHORT_TURNS * unit : unit < SHORT_PASS ? SHORT_PASS / unit * unit : unit;
 	if (few.messages > c->messages)
 		few.messages = c->messages;
 	few.warmup = 0;

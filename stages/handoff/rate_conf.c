@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TURNS_MAX 4000000ull    /* kernels of a pass: at 15 us each a minute */
 #define SLOTS_BYTES_MAX (4ull << 30)
 
 /* Places, order, payload and CPUs are resolved as the path's. */
@@ -150,6 +151,10 @@ static int resolve_amount(const struct point *pt, struct rate_conf *c, char *why
 	/* whole batches, of whole completions, for each agent */
 	c->messages = (c->messages + unit - 1) / unit * unit;
 	c->warmup = (c->warmup + unit - 1) / unit * unit;
+	if (rate_ending(c) && c->messages / unit > TURNS_MAX)
+		return fs_refuse(EINVAL, why, len, "messages=%llu with submitter=cpu and %u issuer%s: %llu kernels one after another; legal: messages=1..%llu, or more issuers or a larger batch",
+				 (unsigned long long)c->messages, c->agents, c->agents > 1 ? "s" : "", (unsigned long long)(c->messages / unit),
+				 (unsigned long long)(TURNS_MAX * unit));
 	c->slots = 64;
 	while (c->slots < c->path.depth)
 		c->slots *= 2;

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { DEPTH_MAX = 32768 };      /* as the variable has it */
+
 uint32_t rate_agents_of(const struct rate_conf *c, uint32_t q)
 {
 	uint32_t n = 0;
@@ -40,6 +42,9 @@ static int refuse_ends(const struct point *pt, const struct rate_conf *c, char *
 				 fs_is(pt, "cq", "collapsed") ? "cq=collapsed" : "signal");
 	if (c->path.depth > most)
 		return fs_refuse(EINVAL, why, len, "depth=%u is over the queue of entries=%u; legal: depth=1..%u", c->path.depth, most, most);
+	if (many > DEPTH_MAX)
+		return fs_refuse(EINVAL, why, len, "%u issuers and batch=%u with submitter=cpu: a kernel's end posts what all of them send, and no queue holds %u messages; legal: issuers times batch up to %d",
+				 c->agents, c->path.batch, many, DEPTH_MAX);
 	if (many > c->path.depth)
 		return fs_refuse(EINVAL, why, len, "depth=%u with submitter=cpu, %u issuer%s and batch=%u: a kernel's end posts what all of them send, %u messages, and the next kernel waits for them; legal: depth=%u.., in a queue that has as many entries",
 				 c->path.depth, c->agents, c->agents > 1 ? "s" : "", c->path.batch, many, many);

@@ -103,7 +103,9 @@ int rate_ends_stop(const struct rate_mem *m, const struct rate_conf *c, const st
 
 	if (!m->ends || c->path.issuer_gpu < 0)
 		return 0;
-	snprintf(what, sizeof(what), "%s %llu", w->end == WORKER_LAUNCH ? "launch" : "the kernel of launch", (unsigned long long)w->launches);
+	/* launches count those that went well */
+	snprintf(what, sizeof(what), "%s %llu", w->end == WORKER_LAUNCH ? "launch" : "the kernel of launch",
+		 (unsigned long long)w->launches + (w->end == WORKER_LAUNCH));
 	if (w->end == WORKER_LAUNCH || w->end == WORKER_KERNEL)
 		rc = start_why(w->error, what);
 	return rc ? rc : start_drain(&m->ends->start, DRAIN_S, "a kernel whose end hands over");

@@ -76,7 +76,8 @@ int rate_help_failed(const struct rate_helped *got, const struct rate_conf *c)
 				       w->ring, (unsigned long long)w->at, (unsigned long long)w->found);
 		/* a GPU's reason is said where its runtime is (rate_ends.c) */
 		if (w->end == WORKER_LAUNCH || w->end == WORKER_KERNEL)
-			return fs_fail(EIO, "launch %llu failed: %s", (unsigned long long)w->launches, strerror(w->error));
+			return fs_fail(EIO, "%s %llu failed: %s", w->end == WORKER_LAUNCH ? "launch" : "the kernel of launch",
+				       (unsigned long long)w->launches + (w->end == WORKER_LAUNCH), strerror(w->error));
 	}
 	return 0;
 }
