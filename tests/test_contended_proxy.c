@@ -390,7 +390,7 @@ static void what_cannot_be_is_refused(void **state)
 		{ "trip=round payload=pointer others=30 size=4096 depth=32768 entries=32768", "these are 4224" },
 		{ "submitter=gpu", "legal: submitter=proxy" }, { "submitter=gpu proxy=tuned fault=stuck-worker", "legal: submitter=proxy" },
 		{ "submitter=gpu proxy=tuned workers=2", "legal: submitter=proxy" }, { "submitter=gpu proxy=tuned helper_cpu=0", "helper_cpu=auto" },
-		{ "fault=opcode", "with submitter=proxy stuck-worker, killed-worker, ring-overrun" }, { "ordering=none", "proxy=tuned or baseline" },
+		{ "fault=opcode", "with submitter=proxy stuck-worker, killed-worker, ring-overrun, and with others_gpu failed-launch" }, { "ordering=none", "proxy=tuned or baseline" },
 		{ "others=1 others_batch=32", "depth=32 or more" }, { "nic=null", "nic=soft or peer" }, { "doorbell=blueflame depth=1", "doorbell=record-ring" },
 		{ "queue_mem=gpu", "can't reach GPU memory" }, { "nic_workers=2", "nic_workers=1..1" }, { "helper_cpu=4095", "may not run there" },
 		{ "size=29 payload=inline", "size=0..28" },

@@ -347,7 +347,7 @@ static void what_cannot_be_is_refused(void **state)
 		{ "nic=null", "nic=soft or peer" }, { "others=63", "others=0..62" }, { "size=0", "multiples of 4 from 4 to 4096" },
 		{ "size=10", "multiples of 4 from 4 to 4096" }, { "size=5000", "multiples of 4 from 4 to 4096" },
 		{ "doorbell=ring", "doorbell=record-ring, or trip=one-way" }, { "messages=31", "legal: 32..1000000" },
-		{ "fault=opcode", "with trip=round no-reply, and with submitter=proxy" }, { "nic_workers=3", "nic_workers=1..2" },
+		{ "fault=opcode", "with trip=round no-reply, with submitter=proxy" }, { "nic_workers=3", "nic_workers=1..2" },
 		{ "trip=one-way reply=signal", "legal: trip=round" }, { "trip=one-way fault=no-reply", "legal: trip=round" },
 	};
 	const struct machine none = { .cpus = 2 };
