@@ -2,44 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Messages that are timed while others post through the same NIC, by GPU agents: every order in private and shared
-# queues, to a NIC on other SMs and on CPUs, and round trips there, by the agents themselves and behind workers; the intervals have no rest; the others carry load, and as much as their
-# pace asks for; faults end in words. Where there are two GPUs, the same with the others on the second one, to a NIC on either and
-# on CPUs. Control: with nobody beside it nothing is carried.
+# queues, to a NIC on other SMs and on CPUs, and round trips there, by the agents themselves and behind workers; the
+# intervals have no rest; the others carry load, and as much as their pace asks for; faults end in words. Where there are
+# two GPUs, the same with the others on the second one, to a NIC on either and on CPUs. Control: with nobody beside it
+# nothing is carried.
 #
 #   tests/gpu_contended.sh FIVESTAGE
 #
 # Exits 77 without a GPU.
 
-set -u
-fs=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
-
-bad() {
-	echo "FAILED $*"
-	tail -n 20 "$tmp/log"
-	failed=$((failed + 1))
-}
-
-# expect NAME EXIT REGEX SETTING...: the run ends with EXIT and says REGEX
-expect() {
-	local name=$1 want=$2 regex=$3 got
-	shift 3
-	timeout 300 "$fs" run probe=contended messages=4000 depth=64 entries=64 "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
-	got=$?
-	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
-		bad "$name: exit $got, expected $want and /$regex/"
-		return 1
-	fi
-	echo "ok $name"
-}
+. "$(dirname "$0")/gpu_rig.sh"
+settings=(probe=contended messages=4000 depth=64 entries=64)
 
 # mean DIR STAGE INTERVAL METRIC: of each point, one a line, in the order of the values
 mean() {
@@ -133,5 +106,4 @@ if "$fs" run probe=contended issuer=gpu nic=soft others=1 others_gpu=1 ordering=
 else
 	echo "-- no second GPU: $(tail -n 1 "$tmp/log")"
 fi
-echo "$failed failed"
-[ $failed -eq 0 ]
+ended

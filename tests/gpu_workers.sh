@@ -9,32 +9,8 @@
 #
 # Exits 77 without a GPU.
 
-set -u
-fs=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-"$fs" run issuer=gpu nic=null messages=128 -o "$tmp/probe" >"$tmp/log" 2>&1
-if grep -q 'needs a GPU' "$tmp/log"; then
-	echo "skipped: $(grep -m1 'needs a GPU' "$tmp/log")"
-	exit 77
-fi
-
-# expect NAME EXIT REGEX SETTING...: the run ends with EXIT and says REGEX
-expect() {
-	local name=$1 want=$2 regex=$3 got
-	shift 3
-	timeout 300 "$fs" run probe=rate "$@" -o "$tmp/$name" >"$tmp/log" 2>&1
-	got=$?
-	if [ $got -ne "$want" ] || ! grep -qE "$regex" "$tmp/log"; then
-		echo "FAILED $name: exit $got, expected $want and /$regex/"
-		tail -n 20 "$tmp/log"
-		failed=$((failed + 1))
-	else
-		echo "ok $name"
-	fi
-}
+. "$(dirname "$0")/gpu_rig.sh"
+settings=(probe=rate)
 
 deep="submitter=proxy messages=100000 depth=256"
 for nic in soft "peer nic_gpu=gpu" null; do
@@ -77,5 +53,4 @@ for nic in soft "peer nic_gpu=gpu"; do
 	expect "$n-ends-error" 1 'CQE with syndrome 0x14' $at fault=error-cqe
 	expect "$n-ends-after" 0 ' 0 failed' $at
 done
-echo "$failed failed"
-[ $failed -eq 0 ]
+ended

@@ -7,7 +7,8 @@
  *
  * Controls: the same counts, payloads and endings with one thing wrong are found.
  */
-#include "tests/points.h"
+#define CONTENDED_BASE "messages=200 warmup=32"
+#include "tests/contended_rig.h"
 
 #include "harness/clock.h"
 #include "harness/err.h"
@@ -16,26 +17,6 @@
 #include "stages/suite.h"
 #include <errno.h>
 #include <math.h>
-
-extern const struct probe probe_contended;
-
-static void contended_of(struct point *pt, const char *text)
-{
-	fs_point_init(pt, &probe_contended);
-	point_set(pt, "issuer=cpu nic=soft depth=16 messages=200 warmup=32");
-	point_set(pt, text);
-	fs_point_id(pt);
-}
-
-static int run(const char *text, struct rows *rs)
-{
-	struct point pt;
-
-	contended_of(&pt, text);
-	rows_init(rs);
-	fs_reason_clear();
-	return probe_contended.run(&pt, rs);
-}
 
 static double mean(const struct rows *rs, const char *stage, const char *interval)
 {

@@ -8,7 +8,9 @@
  * Controls: one byte that is changed at the target is found; points without the fault go well; a point that posts itself has no
  * rows of workers; a worker that is told nothing counts nothing as measured.
  */
-#include "tests/points.h"
+/* Agents, worker and NIC take turns on two CPUs: few messages. */
+#define CONTENDED_BASE "submitter=proxy proxy=baseline messages=60 warmup=8"
+#include "tests/contended_rig.h"
 
 #include "harness/clock.h"
 #include "harness/err.h"
@@ -19,8 +21,6 @@
 #include <math.h>
 #include <sched.h>
 
-extern const struct probe probe_contended;
-
 /* The path refuses a CPU issuer and a helper on one CPU. */
 static void need_two_cpus(void)
 {
@@ -28,46 +28,17 @@ static void need_two_cpus(void)
 		skip();
 }
 
-/* Agents, worker and NIC take turns on two CPUs: few messages. */
-static void proxy_point(struct point *pt, const char *text)
-{
-	fs_point_init(pt, &probe_contended);
-	point_set(pt, "submitter=proxy proxy=baseline issuer=cpu nic=soft depth=16 messages=60 warmup=8");
-	point_set(pt, text);
-	fs_point_id(pt);
-}
-
-static int run(const char *text, struct rows *rs)
-{
-	struct point pt;
-
-	proxy_point(&pt, text);
-	rows_init(rs);
-	fs_reason_clear();
-	return probe_contended.run(&pt, rs);
-}
-
-static double mean(const struct rows *rs, const char *stage, const char *interval, const char *metric)
-{
-	const struct row *r = row_of(rs, stage, interval, metric);
-
-	if (!r)
-		fail_msg("no row %s %s %s", stage, interval, metric);
-	assert_true(isfinite(r->s.mean));
-	return r->s.mean;
-}
-
 static void near(double x, double y) { assert_true(fabs(x - y) <= 1e-6 * fabs(y) + 1e-3); }
 
 static void workers_rows(const struct rows *rs, uint32_t batch)
 {
-	double each = mean(rs, "-", "-", "helper_batch");
+	double each = mean_of(rs, "-", "-", "helper_batch");
 
-	assert_true(mean(rs, "-", "-", "helper_cpu") >= 0 && mean(rs, "-", "-", "helper_cores") >= 0);
-	assert_true(mean(rs, "-", "-", "helper_switches") >= 0 && mean(rs, "-", "-", "helper_preempted") >= 0);
+	assert_true(mean_of(rs, "-", "-", "helper_cpu") >= 0 && mean_of(rs, "-", "-", "helper_cores") >= 0);
+	assert_true(mean_of(rs, "-", "-", "helper_switches") >= 0 && mean_of(rs, "-", "-", "helper_preempted") >= 0);
 	assert_true(each >= 1 && each <= batch + 1e-9);
-	near(each * mean(rs, "-", "-", "helper_rings"), 1);
-	assert_true(mean(rs, "-", "-", "helper_busy") >= 0 && mean(rs, "-", "-", "helper_busy") <= 1.0001);
+	near(each * mean_of(rs, "-", "-", "helper_rings"), 1);
+	assert_true(mean_of(rs, "-", "-", "helper_busy") >= 0 && mean_of(rs, "-", "-", "helper_busy") <= 1.0001);
 }
 
 static void no_rest_is_left(void **state)
@@ -89,16 +60,16 @@ static void no_rest_is_left(void **state)
 
 		if (rc)
 			fail_msg("%s: %s", points[i], fs_reason());
-		sum = mean(&rs, "issue", "intent-reserved", "latency") + mean(&rs, "handoff", "reserved-handed", "latency");
-		near(sum, mean(&rs, "submit", "-", "latency"));
-		near(sum + mean(&rs, "-", "handed-noticed", "latency"), mean(&rs, "total", "-", "latency"));
+		sum = mean_of(&rs, "issue", "intent-reserved", "latency") + mean_of(&rs, "handoff", "reserved-handed", "latency");
+		near(sum, mean_of(&rs, "submit", "-", "latency"));
+		near(sum + mean_of(&rs, "-", "handed-noticed", "latency"), mean_of(&rs, "total", "-", "latency"));
 		/* nothing of who posts itself */
 		assert_null(row_of(&rs, "handoff", "reserved-built", "latency"));
 		assert_null(row_of(&rs, "queueing", "built-turn", "latency"));
 		assert_null(row_of(&rs, "-", "rung-noticed", "latency"));
 		workers_rows(&rs, strstr(points[i], "proxy_batch=16") ? 16 : 1);
-		assert_true(mean(&rs, "-", "-", "nic_busy") >= 0);
-		assert_true(!strstr(points[i], "others=0") || mean(&rs, "-", "-", "carried") == 0);
+		assert_true(mean_of(&rs, "-", "-", "nic_busy") >= 0);
+		assert_true(!strstr(points[i], "others=0") || mean_of(&rs, "-", "-", "carried") == 0);
 		if (pin_cpus() < 3) {
 			assert_string_equal(row_of(&rs, "total", "-", "latency")->reason_code, "crowded");
 			assert_non_null(strstr(row_of(&rs, "total", "-", "latency")->reason, "1 worker and"));
@@ -136,7 +107,7 @@ static void others_are_counted(void **state)
 
 			if (rc)
 				fail_msg("%s: %s", points[i], fs_reason());
-			carried = mean(&rs, "-", "-", "carried");
+			carried = mean_of(&rs, "-", "-", "carried");
 			rows_free(&rs);
 		}
 		assert_true(carried > 0);
@@ -163,7 +134,7 @@ static void rig_open(struct rig *r, const char *text)
 	struct point pt;
 
 	memset(r, 0, sizeof(*r));
-	proxy_point(&pt, text);
+	contended_of(&pt, text);
 	if (cont_resolve(&pt, suite_machine(), &r->c, why, sizeof(why)))
 		fail_msg("%s: %s", text, why);
 	r->c.rate.path.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
@@ -348,7 +319,7 @@ static const char *said_of(uint64_t worker, uint64_t nic, const char *why)
 	struct rows rs;
 
 	memset(&m, 0, sizeof(m));
-	proxy_point(&pt, "others=1");
+	contended_of(&pt, "others=1");
 	assert_int_equal(cont_resolve(&pt, suite_machine(), &c, words, sizeof(words)), 0);
 	c.rate.crowded = 0;
 	g.nic[0].busy = nic;
@@ -359,7 +330,7 @@ static const char *said_of(uint64_t worker, uint64_t nic, const char *why)
 	assert_int_equal(place_set(&m.stamps, 0), 0);
 	rows_init(&rs);
 	assert_int_equal(cont_rows(&m, &c, &g, &rs), 0);
-	near(mean(&rs, "-", "-", "helper_busy"), (double)worker / 100);
+	near(mean_of(&rs, "-", "-", "helper_busy"), (double)worker / 100);
 	for (size_t i = 0; i < rs.n; i++) {
 		assert_string_equal(rs.row[i].reason_code, rs.row[0].reason_code);
 		assert_non_null(strstr(rs.row[i].reason, why));
@@ -403,7 +374,7 @@ static void what_cannot_be_is_refused(void **state)
 		char why[256] = "";
 		struct point pt;
 
-		proxy_point(&pt, refusals[i].text);
+		contended_of(&pt, refusals[i].text);
 		if (!cont_resolve(&pt, suite_machine(), &c, why, sizeof(why)) || !strstr(why, refusals[i].says))
 			fail_msg("%s: \"%s\"; expected \"%s\"", refusals[i].text, why, refusals[i].says);
 		assert_true(strlen(why) < sizeof(why) - 1);
@@ -423,7 +394,7 @@ static void the_most_is_legal(void **state)
 		char why[256] = "";
 		struct point pt;
 
-		proxy_point(&pt, points[i]);
+		contended_of(&pt, points[i]);
 		if (cont_resolve(&pt, suite_machine(), &c, why, sizeof(why)))
 			fail_msg("%s: %s", points[i], why);
 		assert_int_equal(c.rate.helpers, i < 2 ? 1 : 2);

@@ -8,7 +8,9 @@
  * Controls: one byte that is changed is found, of a reply, of a put and of another's message; a put isn't seen before it is
  * carried, and not as another trip's.
  */
-#include "tests/points.h"
+/* Agents, workers and NIC take turns on two CPUs: few messages. */
+#define CONTENDED_BASE "trip=round submitter=proxy proxy=baseline payload=pointer messages=40 warmup=0"
+#include "tests/contended_rig.h"
 
 #include "harness/clock.h"
 #include "harness/err.h"
@@ -19,42 +21,11 @@
 #include <math.h>
 #include <sched.h>
 
-extern const struct probe probe_contended;
-
 /* The path refuses a CPU issuer and a helper on one CPU. */
 static void need_two_cpus(void)
 {
 	if (pin_cpus() < 2)
 		skip();
-}
-
-/* Agents, workers and NIC take turns on two CPUs: few messages. */
-static void trip_point(struct point *pt, const char *text)
-{
-	fs_point_init(pt, &probe_contended);
-	point_set(pt, "trip=round submitter=proxy proxy=baseline payload=pointer issuer=cpu nic=soft depth=16 messages=40 warmup=0");
-	point_set(pt, text);
-	fs_point_id(pt);
-}
-
-static int run(const char *text, struct rows *rs)
-{
-	struct point pt;
-
-	trip_point(&pt, text);
-	rows_init(rs);
-	fs_reason_clear();
-	return probe_contended.run(&pt, rs);
-}
-
-static double mean(const struct rows *rs, const char *stage, const char *interval, const char *metric)
-{
-	const struct row *r = row_of(rs, stage, interval, metric);
-
-	if (!r)
-		fail_msg("no row %s %s %s", stage, interval, metric);
-	assert_true(isfinite(r->s.mean));
-	return r->s.mean;
 }
 
 static void near(double x, double y) { assert_true(fabs(x - y) <= 1e-6 * fabs(y) + 1e-3); }
@@ -78,19 +49,19 @@ static void no_rest_is_left(void **state)
 
 		if (rc)
 			fail_msg("%s: %s", points[i], fs_reason());
-		all = mean(&rs, "total", "-", "rtt");
-		sum = mean(&rs, "issue", "intent-reserved", "latency") + mean(&rs, "handoff", "reserved-handed", "latency");
-		near(sum, mean(&rs, "submit", "-", "latency"));
-		near(sum + mean(&rs, "-", "handed-noticed", "latency"), all);
-		near(mean(&rs, "-", "-", "responder") + mean(&rs, "-", "-", "both_ways"), all);
-		assert_true(mean(&rs, "-", "-", "responder") > 0 && mean(&rs, "-", "-", "responder") < all);
+		all = mean_of(&rs, "total", "-", "rtt");
+		sum = mean_of(&rs, "issue", "intent-reserved", "latency") + mean_of(&rs, "handoff", "reserved-handed", "latency");
+		near(sum, mean_of(&rs, "submit", "-", "latency"));
+		near(sum + mean_of(&rs, "-", "handed-noticed", "latency"), all);
+		near(mean_of(&rs, "-", "-", "responder") + mean_of(&rs, "-", "-", "both_ways"), all);
+		assert_true(mean_of(&rs, "-", "-", "responder") > 0 && mean_of(&rs, "-", "-", "responder") < all);
 		assert_null(row_of(&rs, "total", "-", "latency")); /* which is one message's */
 		assert_null(row_of(&rs, "-", "rung-noticed", "latency"));
-		assert_true(mean(&rs, "-", "-", "wrong_words") == 0);
-		assert_true(!strstr(points[i], "others=0") || mean(&rs, "-", "-", "carried") == 0);
+		assert_true(mean_of(&rs, "-", "-", "wrong_words") == 0);
+		assert_true(!strstr(points[i], "others=0") || mean_of(&rs, "-", "-", "carried") == 0);
 		r = row_of(&rs, "-", "-", "helper_busy");
 		assert_true(r && r->s.n == 2 && r->s.min >= 0 && r->s.max <= 1.0001); /* two workers */
-		assert_true(mean(&rs, "-", "-", "helper_cpu") >= 0);
+		assert_true(mean_of(&rs, "-", "-", "helper_cpu") >= 0);
 		if (pin_cpus() < 5)
 			assert_non_null(strstr(row_of(&rs, "total", "-", "rtt")->reason, "2 workers and"));
 		rows_free(&rs);
@@ -121,7 +92,7 @@ static void rig_open(struct rig *r, const char *text)
 	struct point pt;
 
 	memset(r, 0, sizeof(*r));
-	trip_point(&pt, text);
+	contended_of(&pt, text);
 	if (cont_resolve(&pt, suite_machine(), &r->c, why, sizeof(why)))
 		fail_msg("%s: %s", text, why);
 	r->c.rate.path.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
@@ -317,7 +288,7 @@ static void a_reply_is_the_responders(void **state)
 
 	(void)state;
 	need_two_cpus();
-	trip_point(&pt, "others=3");
+	contended_of(&pt, "others=3");
 	assert_int_equal(cont_resolve(&pt, suite_machine(), &c, why, sizeof(why)), 0);
 	assert_int_equal(c.queues, 4);
 	g.out = out;

@@ -7,7 +7,8 @@
  * Controls: one byte that is changed is found, of a reply, of a put and of another's message; without the list of the
  * puts' indices their slots are taken for wrong ones; endings with one thing wrong are told.
  */
-#include "tests/points.h"
+#define CONTENDED_BASE "trip=round messages=64 warmup=0"
+#include "tests/contended_rig.h"
 
 #include "harness/clock.h"
 #include "harness/err.h"
@@ -16,36 +17,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-
-extern const struct probe probe_contended;
-
-static void trip_point(struct point *pt, const char *text)
-{
-	fs_point_init(pt, &probe_contended);
-	point_set(pt, "trip=round issuer=cpu nic=soft depth=16 messages=64 warmup=0");
-	point_set(pt, text);
-	fs_point_id(pt);
-}
-
-static int run(const char *text, struct rows *rs)
-{
-	struct point pt;
-
-	trip_point(&pt, text);
-	rows_init(rs);
-	fs_reason_clear();
-	return probe_contended.run(&pt, rs);
-}
-
-static double mean(const struct rows *rs, const char *stage, const char *interval, const char *metric)
-{
-	const struct row *r = row_of(rs, stage, interval, metric);
-
-	if (!r)
-		fail_msg("no row %s %s %s", stage, interval, metric);
-	assert_true(r->s.n > 0 || !strcmp(metric, "carried"));
-	return r->s.mean;
-}
 
 static void near(double x, double y) { assert_true(fabs(x - y) <= 1e-6 * fabs(y) + 1e-3); }
 
@@ -67,17 +38,17 @@ static void no_rest_is_left(void **state)
 		rc = run(points[i], &rs);
 		if (rc)
 			fail_msg("%s: %s", points[i], fs_reason());
-		all = mean(&rs, "total", "-", "rtt");
-		sum = mean(&rs, "issue", "intent-reserved", "latency") + mean(&rs, "handoff", "reserved-built", "latency") +
-		      mean(&rs, "handoff", "turn-rung", "latency") + (shared ? mean(&rs, "queueing", "built-turn", "latency") : 0);
-		near(sum, mean(&rs, "submit", "-", "latency"));
-		near(sum + mean(&rs, "-", "rung-noticed", "latency"), all);
-		near(mean(&rs, "-", "-", "responder") + mean(&rs, "-", "-", "both_ways"), all);
-		assert_true(mean(&rs, "-", "-", "responder") > 0 && mean(&rs, "-", "-", "responder") < all);
+		all = mean_of(&rs, "total", "-", "rtt");
+		sum = mean_of(&rs, "issue", "intent-reserved", "latency") + mean_of(&rs, "handoff", "reserved-built", "latency") +
+		      mean_of(&rs, "handoff", "turn-rung", "latency") + (shared ? mean_of(&rs, "queueing", "built-turn", "latency") : 0);
+		near(sum, mean_of(&rs, "submit", "-", "latency"));
+		near(sum + mean_of(&rs, "-", "rung-noticed", "latency"), all);
+		near(mean_of(&rs, "-", "-", "responder") + mean_of(&rs, "-", "-", "both_ways"), all);
+		assert_true(mean_of(&rs, "-", "-", "responder") > 0 && mean_of(&rs, "-", "-", "responder") < all);
 		assert_int_equal(row_of(&rs, "queueing", "built-turn", "latency") != NULL, shared);
 		assert_null(row_of(&rs, "total", "-", "latency")); /* which is one message's */
-		assert_true(mean(&rs, "-", "-", "wrong_words") == 0);
-		assert_true(!strstr(points[i], "others=0") || mean(&rs, "-", "-", "carried") == 0);
+		assert_true(mean_of(&rs, "-", "-", "wrong_words") == 0);
+		assert_true(!strstr(points[i], "others=0") || mean_of(&rs, "-", "-", "carried") == 0);
 		rows_free(&rs);
 	}
 }
@@ -106,7 +77,7 @@ static void rig_open(struct rig *r, const char *text)
 	struct point pt;
 
 	memset(r, 0, sizeof(*r));
-	trip_point(&pt, text);
+	contended_of(&pt, text);
 	if (cont_resolve(&pt, &none, &r->c, why, sizeof(why)))
 		fail_msg("%s: %s", text, why);
 	r->c.rate.path.gettime = suite_cpu_clock()->kind == CPU_CLOCK_GETTIME;
@@ -288,7 +259,7 @@ static int judged(void (*spoil)(struct cont_got *g, struct cont_conf *c))
 	struct point pt;
 	char why[256];
 
-	trip_point(&pt, "others=1 ordering=sys-fence-record");
+	contended_of(&pt, "others=1 ordering=sys-fence-record");
 	assert_int_equal(cont_resolve(&pt, &none, &c, why, sizeof(why)), 0);
 	if (spoil)
 		spoil(&g, &c);
@@ -357,7 +328,7 @@ static void what_cannot_be_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-		trip_point(&pt, refusals[i].text);
+		contended_of(&pt, refusals[i].text);
 		if (cont_resolve(&pt, &none, &c, why, sizeof(why)) != -EINVAL || !strstr(why, refusals[i].says))
 			fail_msg("%s: \"%s\"; expected \"%s\"", refusals[i].text, why, refusals[i].says);
 		assert_true(strlen(why) < sizeof(why) - 1);
