@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What tests of the probe `contended` share: its points on CPUs, a run, and a row's mean. Before it is included a
- * test defines CONTENDED_BASE, what all of its points have.
+ * What tests of the probe `contended` share: its points on CPUs, a run, and a row's mean. What all points of a test
+ * have it defines as CONTENDED_BASE before.
  */
 #ifndef FS_CONTENDED_RIG_H
 #define FS_CONTENDED_RIG_H
 
-#include "points.h"
 #include "stages/completion/contended_parts.h"
+#include "tests/points.h"
 #include <math.h>
+
+#ifndef CONTENDED_BASE
+#define CONTENDED_BASE ""
+#endif
 
 extern const struct probe probe_contended;
 
