@@ -31,7 +31,7 @@ enum { WAIT_DEBT = 1000 }; /* ns that a wait may be too long and the next ones s
 #ifdef __CUDA_ARCH__
 enum { CALIBRATING = 256, CALIBRATIONS = 5 }; /* its wall clock has steps: the mean of many */
 #else
-enum { CALIBRATING = 8, CALIBRATIONS = 161 }; /* it may be taken away in any of them: many short ones */
+enum { CALIBRATING = 4, CALIBRATIONS = 321, CALIBRATED_NS = 2000 }; /* it may be taken away in any of them: many short ones */
 #endif
 
 /* Both readings of a clock at (nearly) one moment. A CPU that is taken away between them
@@ -253,9 +253,9 @@ HD int64_t planter_turns(struct planter *p, const struct sink *k, int wait, int 
 /* Finds out what a wait lasts beyond what it is meant to (entering it, leaving it,
  * the steps of its clock), by the clock that times it: waits of the planted
  * length, less the same turns without. The median of several rounds, on a CPU of
- * many short ones: rounds as long as a time slice would all be interrupted where others
- * want the CPU too, and the cost found would be longer than the wait, which then
- * wouldn't take place. The first one fetches the code. */
+ * many short ones, of no more than 8 us: where others want the CPU too, most of the longer ones would be
+ * interrupted (threads that sleep and run by turns of 10 to 100 us made 25 us of 0.05), and the cost found
+ * would be as long as the wait, which then wouldn't take place. The first one fetches the code. */
 HD void planter_begin(struct planter *p, const struct sink_conf *c)
 {
 	const struct sink k = { 0, 0, 0, 1, 1, 1, c->gettime, p };
@@ -268,7 +268,7 @@ HD void planter_begin(struct planter *p, const struct sink_conf *c)
 	int turns = CALIBRATING;
 
 	/* nor does it grow with their length */
-	ns = ns < 20000 ? ns : 20000;
+	ns = ns < CALIBRATED_NS ? ns : CALIBRATED_NS;
 #endif
 
 	p->mark[0] = 0;
