@@ -204,7 +204,7 @@ static void believing_it_to_be_ones_own_spoils_it(void **state)
 
 /* ---- with threads of their own ---- */
 
-struct holder { uint64_t *moves, *frees; uint64_t ms; };
+struct holder { uint64_t *moves, *frees; uint64_t ms; /* 0: until it is stopped */ };
 
 /* Others who go on for so long before they let somebody in. */
 static void hold(struct service *s, void *arg)
@@ -212,8 +212,7 @@ static void hold(struct service *s, void *arg)
 	struct holder *h = arg;
 	uint64_t until = wall_ticks_ns() + h->ms * 1000000;
 
-	(void)s;
-	while (wall_ticks_ns() < until) {
+	while (h->ms ? wall_ticks_ns() < until : !service_stopping(s)) {
 		if (h->moves)
 			atom_add64(h->moves, 1, SCOPE_GPU);
 		usleep(1000);
@@ -223,10 +222,10 @@ static void hold(struct service *s, void *arg)
 
 static void patience_is_with_those_who_go_on(void **state)
 {
-	static const struct { int moves; uint64_t ms, pass_ms; int status; } waits[] = {
-		{ 1, 300, 60000, RATE_OK },
-		{ 0, 300, 60000, RATE_TIMEOUT }, /* control: nothing goes on */
-		{ 1, 3000, 200, RATE_TIMEOUT },  /* and there is an end */
+	static const struct { int moves; uint64_t ms, wait_ms, pass_ms; int status; } waits[] = {
+		{ 1, 3000, 1000, 60000, RATE_OK },
+		{ 0, 0, 100, 60000, RATE_TIMEOUT }, /* control: nothing goes on */
+		{ 1, 0, 1000, 200, RATE_TIMEOUT },  /* and there is an end */
 	};
 
 	(void)state;
@@ -238,7 +237,7 @@ static void patience_is_with_those_who_go_on(void **state)
 		h.frees = share_word(r.agent[0].share, SHARE_LOCKED);
 		h.moves = waits[i].moves ? share_word(r.agent[0].share, SHARE_RESERVED) : NULL;
 		h.ms = waits[i].ms;
-		r.a.wait_ns = 100000000; /* one who is kept off its CPU for as long would fail */
+		r.a.wait_ns = waits[i].wait_ms * 1000000;
 		r.a.pass_ns = waits[i].pass_ms * 1000000;
 		st64(h.frees, 1);
 		assert_int_equal(service_start(&service, "holder", pin_cpu(1 % pin_cpus()), hold, &h, 60), 0);
