@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from plots import ROOT, Case, Run
-from plotlib import reach
+from plotlib import ask, reach
 from plotlib.points import Mean
 
 SIZES = tuple(str(1 << k) for k in range(3, 21))
@@ -132,6 +132,11 @@ class Function(unittest.TestCase):
         # control: a slim one is
         slim_one = {8.: mean(1, 1), 16.: mean(10, .1)}
         self.assertEqual(reach.reach(slim_one, slim_one[16.], .9).hi, 16.)
+
+    def test_a_size_is_written_without_an_exponent(self):
+        for size, text in ((8, '8 B'), (1000, '1000 B'), (1000.4, '1000 B'), (1023, '1023 B'), (1024, '1 KiB'), (1536, '1.5 KiB'),
+                           (36875, '36 KiB'), (1000 << 10, '1000 KiB'), (1 << 20, '1 MiB'), (1 << 30, '1024 MiB'), (1.25, '1.25 B')):
+            self.assertEqual(ask.size_text(size), text)
 
 
 if __name__ == '__main__':

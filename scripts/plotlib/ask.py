@@ -28,11 +28,10 @@ def options(argv, names):
 
 
 def size_text(x):
-    """As a number that can be typed, where it is a whole one; three digits else."""
-    for unit, shift in (('MiB', 20), ('KiB', 10)):
-        if x >= 1 << shift:
-            return f'{x / (1 << shift):.3g} {unit}'
-    return f'{x:.3g} B'
+    """As a number that can be typed, where it is a whole one; three digits else, and never an exponent."""
+    unit, shift = next(((u, s) for u, s in (('MiB', 20), ('KiB', 10)) if x >= 1 << s), ('B', 0))
+    x /= 1 << shift
+    return f'{x:.0f} {unit}' if x >= 100 or x == int(x) else f'{x:.3g} {unit}'
 
 
 def said_over(means):
