@@ -61,7 +61,7 @@ def point_of(results, r):
 
 
 def arms(results, metric):
-    """{settings without those: {(registration, mechanism or staged_from): {size: Mean}}}"""
+    """{settings without those: {(registration, mechanism or staged_from): Arm}}; a size without a figure has None there"""
     names, out = results.variables, {}
     at = {n: names.index(n) for n in (*APART, DEMANDS, COPIES) if n in names}
     if not {*APART, DEMANDS} <= {*at}:
@@ -71,19 +71,25 @@ def arms(results, metric):
         if r.probe != 'path' or which == 'persistent':
             continue
         rest = tuple((n, v) for n, v in zip(names, r.settings) if n not in at)
-        mean = point_of(results, r).mean(METRICS[metric], metric)
+        p = point_of(results, r)
         own = COPIES if which == 'staged' else DEMANDS
         key = (which, r.settings[at[own]] if own in at else 'auto')
-        out.setdefault(rest, {}).setdefault(key, {}).setdefault(float(r.settings[at['size']]), mean)
+        arm = out.setdefault(rest, {}).setdefault(key, Arm(*key))
+        if float(r.settings[at['size']]) not in arm:
+            arm.add(float(r.settings[at['size']]), p, p.mean(METRICS[metric], metric))
     return out
 
 
 class Arm(dict):
-    """{value of the axis: Mean}, and which of its points are flagged with what."""
+    """{value of the axis: Mean}, and the points that these are of."""
 
     def __init__(self, value, text):
         super().__init__()
-        self.value, self.text, self.flags = value, text, {}
+        self.value, self.text, self.figures = value, text, {}
+
+    def add(self, at, point, mean):
+        self[at] = mean
+        self.figures[at] = (point, mean)
 
 
 def arms_of(results, of, over, but, stage, metric):
@@ -108,8 +114,7 @@ def arms_of(results, of, over, but, stage, metric):
         rest = (r.probe, *((n, v) for n, v in settings.items() if n not in (of, over, *but)))
         text = settings[of] + (f' ({" ".join(f"{n}={settings[n]}" for n in but)})' if but else '')
         arm = out.setdefault(rest, {}).setdefault(text, Arm(settings[of], text))
-        arm[at] = mean
-        arm.flags[at] = p.status == 'flagged'
+        arm.add(at, p, mean)
     if not out and words:
         raise Refused(f'--over: {over} is no number in any point with rows {stage} {metric} of {results.plan_path}')
     return out
@@ -154,7 +159,7 @@ def registrations(results, metric):
                 if (a, b) != ('staged', 'on-demand'):
                     continue
                 shown = ' '.join([f'mechanism={mechanism}', *([] if own == 'auto' else [f'staged_from={own}']), *of])
-                yield f'{shown}: {pair(metric, copy, arm, ("staging", mechanism), words)}'
+                yield f'{shown}: {pair(metric, copy, arm, ("staging", mechanism), words)}{troubles(copy, arm)}'
 
 
 def turned(arm):
@@ -163,10 +168,9 @@ def turned(arm):
             for k, m in arm.items()}
 
 
-def flagged(one, other):
-    """A flagged point may be limited by something that isn't the arm's own."""
-    flags = [*one.flags.values(), *other.flags.values()]
-    return f'; {sum(flags)} of {len(flags)} points are flagged' if any(flags) else ''
+def troubles(one, other):
+    """Of two arms: a flagged point may be limited by something that isn't the arm's own."""
+    return ask.troubles([*one.figures.values(), *other.figures.values()])
 
 
 def ways(results, of, over, but, stage, metric):
@@ -183,7 +187,7 @@ def ways(results, of, over, but, stage, metric):
             if one.value == other.value:    # two of `--but` alone
                 continue
             said_of = pair(f'{metric} {stage}', turn(one), turn(other), (one.text, other.text), words)
-            yield f'{shown}: {one.text} against {other.text}: {said_of}{flagged(one, other)}'
+            yield f'{shown}: {one.text} against {other.text}: {said_of}{troubles(one, other)}'
 
 
 def lines(argv):

@@ -114,6 +114,22 @@ class Crossover(Said):
         lo, hi = line.split('[')[1].split(']')[0].split(', ')
         self.assertGreater(float(hi.split()[0]) - float(lo.split()[0]), 8)     # 200 a run is 5 KiB
 
+    def test_what_is_flagged_or_failed_is_said(self):
+        def rows(i, rep):
+            return [('translation', '-', 'measured', demand(float(SIZES[i])) + rep)]
+
+        def trouble(v, rep):
+            return ('flagged', 'crowded') if v in SIZES[:2] else ('failed', 'gone') if (v, rep) == (SIZES[3], 2) else None
+
+        run = Sent(self.dir, repeat=4).arm('s', 'staged', copied)
+        run.experiment('d', 'size', SIZES, rows=rows, base={'registration': 'on-demand', 'mechanism': 'mlock'}, trouble=trouble,
+                       metric=('registration_cost', 'ns')).write()
+        line, = self.found()
+        self.assertTrue(line.endswith('; 2 of 16 points are flagged; 1 of 4 repetitions failed, at 1 of 16 points'), line)
+        # control
+        self.dir = Sent(self.dir + '2').arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied).write()
+        self.assertNotIn('points', self.found()[0])
+
     def test_refusals(self):
         Run(self.dir).experiment('a').write()
         self.refused_with('no column registration', self.dir)
@@ -197,6 +213,17 @@ class AnyArms(Said):
         other = Submitted(self.dir + '2').arm('a', 'gpu', copied).arm('b', 'proxy', demand)
         self.dir = other.write()
         self.assertNotIn('flagged', self.found('--of', 'submitter')[0])
+
+    def test_repetitions_that_failed_are_counted(self):
+        """Of eight the mean is of five then, and none of the words of the five are lost."""
+        def trouble(v, rep):
+            return None if v != '64' else ('failed', 'gone') if rep < 4 else ('flagged', 'crowded')
+
+        run = Submitted(self.dir, repeat=8).arm('a', 'gpu', copied)
+        run.experiment('b', 'size', SIZES, rows=lambda i, rep: [('total', '-', 'measured', demand(float(SIZES[i])) + rep)],
+                       base={'submitter': 'proxy'}, trouble=trouble).write()
+        line, = self.found('--of', 'submitter')
+        self.assertTrue(line.endswith('; 1 of 16 points are flagged; 3 of 8 repetitions failed, at 1 of 16 points'), line)
 
     def test_points_that_do_not_vary_it_are_left_out(self):
         run = Submitted(self.dir).arm('a', 'gpu', copied, values=('1', '2', '4', '8'), over='blocks')

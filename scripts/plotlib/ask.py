@@ -39,6 +39,23 @@ def said_over(means):
     return 'over the runs' if {m.over for m in means if m} == {'runs'} else 'within the run, which says nothing of the next one'
 
 
+def troubles(figures):
+    """What is to be known of [(Point, Mean)] besides: '; ...', or nothing. A point is limited by something else than it
+    says where any of its repetitions is flagged; and its mean is of those repetitions alone that didn't fail."""
+    figures, out = [(p, m) for p, m in figures if m], []
+    flagged = sum(p.runs('flagged') > 0 for p, _ in figures)
+    if flagged:
+        out.append(f'; {flagged} of {len(figures)} points are flagged')
+    ways = {'failed': lambda p, m: p.runs('failed'), 'were skipped': lambda p, m: p.runs('skipped'),
+            'have no figure': lambda p, m: max(0, p.repeat - m.runs - p.runs('failed') - p.runs('skipped'))}
+    for said, count in ways.items():
+        lost = [(count(p, m), p.repeat) for p, m in figures if count(p, m)]
+        if lost:
+            out.append(f'; {sum(n for n, _ in lost)} of {sum(n for _, n in lost)} repetitions {said}, '
+                       f'at {len(lost)} of {len(figures)} points')
+    return ''.join(out)
+
+
 def main(script, doc, lines_of):
     """Prints each line that lines_of(argv) gives, or its help; the exit code."""
     argv = sys.argv[1:]
