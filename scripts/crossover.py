@@ -141,10 +141,17 @@ def said(f, a, b, words):
 
 def pair(metric, a, b, names, words):
     """What a line says of arms a and b behind which they are."""
-    what = ask.said_over([*a.values(), *b.values()])
+    bare = crossover.bare(a, b)
+    over = ask.said_over([m for m in [*a.values(), *b.values()] if m and m.over])
+    found = crossover.crossover(a, b)
     lost = sorted(s for s in {*a, *b} if a.get(s) is None or b.get(s) is None)
-    return (f'{said(crossover.crossover(a, b), *names, words)}; {metric}, intervals 95 % {what}'
-            + (f'; not in both arms: {", ".join(words[2](s) for s in lost)}' if lost else ''))
+    _, plural, text = words
+    if bare and not found.n:
+        out = f'undecided: none of {len(bare)} {plural} has an interval in both arms; --repeat 2 or more gives one; {metric}'
+    else:
+        out = f'{said(found, *names, words)}; {metric}, intervals 95 % {over}' + (
+            f'; left out without an interval, which --repeat 2 or more gives: {", ".join(map(text, bare))}' if bare else '')
+    return out + (f'; not in both arms: {", ".join(map(text, lost))}' if lost else '')
 
 
 def registrations(results, metric):

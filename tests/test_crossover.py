@@ -114,6 +114,22 @@ class Crossover(Said):
         lo, hi = line.split('[')[1].split(']')[0].split(', ')
         self.assertGreater(float(hi.split()[0]) - float(lo.split()[0]), 8)     # 200 a run is 5 KiB
 
+    def test_sizes_without_an_interval_are_said(self):
+        def bare(sizes):
+            return lambda row: row[:20] + ['', ''] + row[22:] if row[8] in sizes and row[5] == 'd' else row
+
+        run = Sent(self.dir).arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied)
+        run.write(bare(SIZES))
+        line, = self.found()
+        self.assertIn('undecided: none of 8 sizes has an interval in both arms; --repeat 2 or more gives one', line)
+        self.assertNotIn('within the run', line)
+        run.write(bare(SIZES[1:3]))
+        line, = self.found()
+        self.assertIn('of 64 B to 1 MiB (6 sizes)', line)
+        self.assertTrue(line.endswith('; left out without an interval, which --repeat 2 or more gives: 256 B, 1 KiB'), line)
+        run.write()     # control
+        self.assertNotIn('--repeat', self.found()[0])
+
     def test_what_is_flagged_or_failed_is_said(self):
         def rows(i, rep):
             return [('translation', '-', 'measured', demand(float(SIZES[i])) + rep)]
