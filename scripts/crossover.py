@@ -20,7 +20,8 @@ or that the rows can't decide it. docs/method.md says how it is found.
   --but      variables in which arms may differ besides, where one arm has no choice; each arm's are said
   --metric   without --of registration_cost (default): registering and taking back, against the copy alone;
              or total_with_registration: each with its message. With --of any of the rows (default: latency);
-             of rates (rate, goodput, bandwidth) the larger is the better one, of all else the smaller
+             of rates and the like (rate, goodput, bandwidth, reach) the larger is the better one, of times and
+             counts of faults the smaller; a metric that is neither is refused (plotlib/better.py)
   --stage    the rows' stage (default: total)
 
 Needs Python alone. Exit codes: 0 said; 2 refused, with one sentence that says why.
@@ -33,14 +34,12 @@ sys.dont_write_bytecode = True      # the sources' directory may be shared, or r
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 # pylint: disable=wrong-import-position
-from plotlib import Refused, ask, crossover, load, points
+from plotlib import Refused, ask, better, crossover, load, points
 
 METRICS = {'registration_cost': 'translation', 'total_with_registration': 'total'}
 APART = ('registration', 'size')    # what the arms and their points differ in
 DEMANDS, COPIES = 'mechanism', 'staged_from'    # what one arm alone has; older programs have no staged_from
 OPTIONS = ('--metric', '--of', '--over', '--but', '--stage')
-MORE_IS_BETTER = ('rate', 'rate_queue', 'rate_marks', 'rate_explained', 'goodput', 'bandwidth', 'bandwidth_there', 'bandwidth_back',
-                  'ceiling', 'load_rate', 'carried', 'helper_batch', 'xlat_hits')
 
 
 def options(argv):
@@ -189,7 +188,7 @@ def ways(results, of, over, but, stage, metric):
              ask.size_text if over == 'size' else lambda x: f'{over}={x:.4g}')
     for rest, have in groups.items():
         shown = ' '.join([rest[0], *(f'{n}={v}' for n, v in rest[1:] if n in differ)])
-        turn = turned if metric in MORE_IS_BETTER else dict
+        turn = turned if better.more_is(metric, results.unit) else dict
         for one, other in itertools.combinations(have.values(), 2):
             if one.value == other.value:    # two of `--but` alone
                 continue
@@ -204,6 +203,7 @@ def lines(argv):
         of, over = given['--of'], given.get('--over', 'size')
         stage, metric = given.get('--stage', 'total'), given.get('--metric', 'latency')
         but = [n for n in given.get('--but', '').split(',') if n]
+        better.more_is(metric, results.unit)
         out = list(ways(results, of, over, but, stage, metric))
         if not out:
             raise Refused(f'{results.plan_path}: no two values of {of} with rows {stage} {metric}, alike in all but '
