@@ -20,6 +20,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "harness/cgroup.h"
 #include "harness/clock.h"
 #include "harness/err.h"
 #include "harness/nvml.h"
@@ -221,6 +222,19 @@ static json_t *os_part(void)
 	return value_json("/etc/os-release", "PRETTY_NAME");
 }
 
+/* As version 2 of control groups writes it: microseconds in a period of so many, or "max". */
+static json_t *quota_json(void)
+{
+	struct cgroup_cpu c;
+	char words[64];
+	int is = cgroup_cpu_quota("", &c);
+
+	if (is < 0)
+		return reason("no control group of this process tells a CPU quota");
+	snprintf(words, sizeof(words), "%llu %llu", (unsigned long long)c.quota_us, (unsigned long long)c.period_us);
+	return text(is ? words : "max");
+}
+
 static json_t *cpu_part(void)
 {
 	char flags[16384] = "";
@@ -229,7 +243,7 @@ static json_t *cpu_part(void)
 	json_object_set_new(j, "model", value_json("/proc/cpuinfo", "model name"));
 	json_object_set_new(j, "microcode", value_json("/proc/cpuinfo", "microcode"));
 	json_object_set_new(j, "online", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-	json_object_set_new(j, "quota", file_json("/sys/fs/cgroup/cpu.max"));
+	json_object_set_new(j, "quota", quota_json());
 	if (value_of("/proc/cpuinfo", "flags", flags, sizeof(flags)))
 		json_object_set_new(j, "hypervisor", reason("/proc/cpuinfo has no flags"));
 	else

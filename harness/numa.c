@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Node numbers, policies and limits as the kernel documents them:
- * set_mempolicy(2), move_pages(2), Documentation/admin-guide/cgroup-v2.rst,
- * Documentation/ABI/stable/sysfs-devices-node.
+ * set_mempolicy(2), move_pages(2), proc(5), Documentation/ABI/stable/sysfs-devices-node.
  */
 #include "harness/numa.h"
+#include "harness/cgroup.h"
 #include "harness/err.h"
 #include "harness/pin.h"
 #include <errno.h>
@@ -63,35 +63,17 @@ static uint64_t meminfo(const char *path, const char *const *names, int sign)
 	return sign < 0 ? 0 - (kib << 10) : kib << 10;
 }
 
-/* What a control group (version 2) leaves: its limit less what can't be dropped. */
-static uint64_t group_free(void)
-{
-	char text[128];
-	FILE *f;
-	uint64_t max, anon = 0;
-
-	if (line_of("/sys/fs/cgroup/memory.max", text, sizeof(text)) || text[0] < '0' || text[0] > '9')
-		return UINT64_MAX; /* "max", or no such file */
-	max = strtoull(text, NULL, 10);
-	f = fopen("/sys/fs/cgroup/memory.stat", "re");
-	while (f && fgets(text, sizeof(text), f))
-		if (!strncmp(text, "anon ", 5))
-			anon = strtoull(text + 5, NULL, 10);
-	if (f)
-		fclose(f);
-	return max > anon ? max - anon : 0;
-}
-
 uint64_t numa_free(int node)
 {
 	static const char *const available[] = { "MemAvailable:", NULL };
 	/* what a node can give: its free pages and the page cache, but not shared memory */
 	static const char *const node_more[] = { "MemFree:", "FilePages:", NULL }, *const node_less[] = { "Shmem:", NULL };
 	uint64_t all = meminfo("/proc/meminfo", available, 1), of_node = all;
-	uint64_t group = group_free();
+	uint64_t group = cgroup_memory_left("");
 	char path[64];
 
-	all = group < all ? group : all;
+	if (group < all)
+		all = group ? group : 1; /* nothing left is known, too */
 	if (node >= 0) {
 		snprintf(path, sizeof(path), SYS_NODE "/node%d/meminfo", node);
 		of_node = meminfo(path, node_more, 1) + meminfo(path, node_less, -1);

@@ -14,8 +14,8 @@
 /* Nodes that have memory, "0-1,4"; "0" where the kernel knows of no nodes. Returns buf. */
 const char *numa_nodes(char *buf, size_t len);
 int numa_has(int node);
-/* Bytes that can be had without swapping: of a node, or of all (-1), where a
- * control group's limit counts too. 0: not known. */
+/* Bytes that can be had without swapping: of a node, or of all (-1); a control
+ * group's limit counts too (harness/cgroup.h). 0: not known; 1: all is taken. */
 uint64_t numa_free(int node);
 /* From now on new pages of this thread come from `node` alone; -1: as before.
  * -errno with a reason. */

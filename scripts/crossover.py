@@ -20,7 +20,8 @@ or that the rows can't decide it. docs/method.md says how it is found.
   --but      variables in which arms may differ besides, where one arm has no choice; each arm's are said
   --metric   without --of registration_cost (default): registering and taking back, against the copy alone;
              or total_with_registration: each with its message. With --of any of the rows (default: latency);
-             of rates (rate, goodput, bandwidth) the larger is the better one, of all else the smaller
+             of rates and the like (rate, goodput, bandwidth, reach) the larger is the better one, of times and
+             counts of faults the smaller; a metric that is neither is refused (plotlib/better.py)
   --stage    the rows' stage (default: total)
 
 Needs Python alone. Exit codes: 0 said; 2 refused, with one sentence that says why.
@@ -33,14 +34,12 @@ sys.dont_write_bytecode = True      # the sources' directory may be shared, or r
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 # pylint: disable=wrong-import-position
-from plotlib import Refused, ask, crossover, load, points
+from plotlib import Refused, ask, better, crossover, load, points
 
 METRICS = {'registration_cost': 'translation', 'total_with_registration': 'total'}
 APART = ('registration', 'size')    # what the arms and their points differ in
 DEMANDS, COPIES = 'mechanism', 'staged_from'    # what one arm alone has; older programs have no staged_from
 OPTIONS = ('--metric', '--of', '--over', '--but', '--stage')
-MORE_IS_BETTER = ('rate', 'rate_queue', 'rate_marks', 'rate_explained', 'goodput', 'bandwidth', 'bandwidth_there', 'bandwidth_back',
-                  'ceiling', 'load_rate', 'carried', 'helper_batch', 'xlat_hits')
 
 
 def options(argv):
@@ -61,7 +60,7 @@ def point_of(results, r):
 
 
 def arms(results, metric):
-    """{settings without those: {(registration, mechanism or staged_from): {size: Mean}}}"""
+    """{settings without those: {(registration, mechanism or staged_from): Arm}}; a size without a figure has None there"""
     names, out = results.variables, {}
     at = {n: names.index(n) for n in (*APART, DEMANDS, COPIES) if n in names}
     if not {*APART, DEMANDS} <= {*at}:
@@ -71,19 +70,25 @@ def arms(results, metric):
         if r.probe != 'path' or which == 'persistent':
             continue
         rest = tuple((n, v) for n, v in zip(names, r.settings) if n not in at)
-        mean = point_of(results, r).mean(METRICS[metric], metric)
+        p = point_of(results, r)
         own = COPIES if which == 'staged' else DEMANDS
         key = (which, r.settings[at[own]] if own in at else 'auto')
-        out.setdefault(rest, {}).setdefault(key, {}).setdefault(float(r.settings[at['size']]), mean)
+        arm = out.setdefault(rest, {}).setdefault(key, Arm(*key))
+        if float(r.settings[at['size']]) not in arm:
+            arm.add(float(r.settings[at['size']]), p, p.mean(METRICS[metric], metric))
     return out
 
 
 class Arm(dict):
-    """{value of the axis: Mean}, and which of its points are flagged with what."""
+    """{value of the axis: Mean}, and the points that these are of."""
 
     def __init__(self, value, text):
         super().__init__()
-        self.value, self.text, self.flags = value, text, {}
+        self.value, self.text, self.figures = value, text, {}
+
+    def add(self, at, point, mean):
+        self[at] = mean
+        self.figures[at] = (point, mean)
 
 
 def arms_of(results, of, over, but, stage, metric):
@@ -108,8 +113,7 @@ def arms_of(results, of, over, but, stage, metric):
         rest = (r.probe, *((n, v) for n, v in settings.items() if n not in (of, over, *but)))
         text = settings[of] + (f' ({" ".join(f"{n}={settings[n]}" for n in but)})' if but else '')
         arm = out.setdefault(rest, {}).setdefault(text, Arm(settings[of], text))
-        arm[at] = mean
-        arm.flags[at] = p.status == 'flagged'
+        arm.add(at, p, mean)
     if not out and words:
         raise Refused(f'--over: {over} is no number in any point with rows {stage} {metric} of {results.plan_path}')
     return out
@@ -136,10 +140,17 @@ def said(f, a, b, words):
 
 def pair(metric, a, b, names, words):
     """What a line says of arms a and b behind which they are."""
-    what = ask.said_over([*a.values(), *b.values()])
+    bare = crossover.bare(a, b)
+    over = ask.said_over([m for m in [*a.values(), *b.values()] if m and m.over])
+    found = crossover.crossover(a, b)
     lost = sorted(s for s in {*a, *b} if a.get(s) is None or b.get(s) is None)
-    return (f'{said(crossover.crossover(a, b), *names, words)}; {metric}, intervals 95 % {what}'
-            + (f'; not in both arms: {", ".join(words[2](s) for s in lost)}' if lost else ''))
+    _, plural, text = words
+    if bare and not found.n:
+        out = f'undecided: none of {len(bare)} {plural} has an interval in both arms; --repeat 2 or more gives one; {metric}'
+    else:
+        out = f'{said(found, *names, words)}; {metric}, intervals 95 % {over}' + (
+            f'; left out without an interval, which --repeat 2 or more gives: {", ".join(map(text, bare))}' if bare else '')
+    return out + (f'; not in both arms: {", ".join(map(text, lost))}' if lost else '')
 
 
 def registrations(results, metric):
@@ -154,7 +165,7 @@ def registrations(results, metric):
                 if (a, b) != ('staged', 'on-demand'):
                     continue
                 shown = ' '.join([f'mechanism={mechanism}', *([] if own == 'auto' else [f'staged_from={own}']), *of])
-                yield f'{shown}: {pair(metric, copy, arm, ("staging", mechanism), words)}'
+                yield f'{shown}: {pair(metric, copy, arm, ("staging", mechanism), words)}{troubles(copy, arm)}'
 
 
 def turned(arm):
@@ -163,10 +174,9 @@ def turned(arm):
             for k, m in arm.items()}
 
 
-def flagged(one, other):
-    """A flagged point may be limited by something that isn't the arm's own."""
-    flags = [*one.flags.values(), *other.flags.values()]
-    return f'; {sum(flags)} of {len(flags)} points are flagged' if any(flags) else ''
+def troubles(one, other):
+    """Of two arms: a flagged point may be limited by something that isn't the arm's own."""
+    return ask.troubles([*one.figures.values(), *other.figures.values()])
 
 
 def ways(results, of, over, but, stage, metric):
@@ -178,12 +188,12 @@ def ways(results, of, over, but, stage, metric):
              ask.size_text if over == 'size' else lambda x: f'{over}={x:.4g}')
     for rest, have in groups.items():
         shown = ' '.join([rest[0], *(f'{n}={v}' for n, v in rest[1:] if n in differ)])
-        turn = turned if metric in MORE_IS_BETTER else dict
+        turn = turned if better.more_is(metric, results.unit) else dict
         for one, other in itertools.combinations(have.values(), 2):
             if one.value == other.value:    # two of `--but` alone
                 continue
             said_of = pair(f'{metric} {stage}', turn(one), turn(other), (one.text, other.text), words)
-            yield f'{shown}: {one.text} against {other.text}: {said_of}{flagged(one, other)}'
+            yield f'{shown}: {one.text} against {other.text}: {said_of}{troubles(one, other)}'
 
 
 def lines(argv):
@@ -193,6 +203,7 @@ def lines(argv):
         of, over = given['--of'], given.get('--over', 'size')
         stage, metric = given.get('--stage', 'total'), given.get('--metric', 'latency')
         but = [n for n in given.get('--but', '').split(',') if n]
+        better.more_is(metric, results.unit)
         out = list(ways(results, of, over, but, stage, metric))
         if not out:
             raise Refused(f'{results.plan_path}: no two values of {of} with rows {stage} {metric}, alike in all but '

@@ -40,17 +40,17 @@ def options(argv):
 
 
 def means(results, stage, metric):
-    """{experiment: ({its setting of `size`, or another key: Mean}, [sizes without such a row], flagged points)}"""
+    """{experiment: ({its setting of `size`, or another key: Mean}, [sizes without such a row], {the same: Point})}"""
     at, out = results.variables.index('size') if 'size' in results.variables else None, {}
     for r in results.plan:
         p = points.Point(r, r.experiment, results.rows[(r.experiment, r.point)], results.status[(r.experiment, r.point)],
                          results.run['repeat'])
         m = p.mean(stage, metric)
-        arm, lost, flags = out.setdefault(r.experiment, ({}, [], []))
+        arm, lost, of = out.setdefault(r.experiment, ({}, [], {}))
         key = float(r.settings[at]) if at is not None and r.varied == 'size' else (r.varied, r.value)
         if m is not None:
             arm[key] = m
-            flags.extend([r.point] if p.status == 'flagged' else [])
+            of[key] = p
         elif isinstance(key, float):
             lost.append(key)
     return {e: x for e, x in out.items() if x[0]}
@@ -86,19 +86,21 @@ def said(arm, ceiling, name, share):
 def lines(argv):
     where, share, name = options(argv)
     results = load.Results(where)
-    ceiling, out = None, []
+    ceiling, limited, out = None, '', []
     if name is not None:
         of = means(results, 'crossing', 'bandwidth')
         if name not in of:
             raise Refused(f'--ceiling: "{name}" is no experiment with rows bandwidth in {where}; '
                           f'there are: {", ".join(of) or "none"}')
-        ceiling = reach.highest(of[name][0])[1]
-    for experiment, (arm, lost, flags) in means(results, 'total', 'goodput').items():
+        at, ceiling = reach.highest(of[name][0])
+        limited = ask.troubles([(of[name][2][at], ceiling)])
+    for experiment, (arm, lost, of) in means(results, 'total', 'goodput').items():
         arm = {s: m for s, m in arm.items() if isinstance(s, float)}
         if len(arm) > 1:
             out.append(f'{experiment}: {said(arm, ceiling, name, share)}; intervals 95 % {ask.said_over(arm.values())}'
                        + (f'; no figure at {", ".join(map(ask.size_text, sorted(lost)))}' if lost else '')
-                       + (f'; {len(flags)} of {len(arm)} points are flagged' if flags else ''))
+                       + ask.troubles([(of[s], m) for s, m in arm.items()])
+                       + (f'; of the highest of {name}{limited.replace(";", ":", 1)}' if limited else ''))
     if not out:
         raise Refused(f'{results.plan_path}: no experiment varies size and has rows goodput (metric=rate of the probe path)')
     return out

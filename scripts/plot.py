@@ -169,21 +169,35 @@ def jobs(results, given, found, papers):
 
 
 def histograms(results, wanted, given):
-    """What dist wants of samples.csv, read in one pass."""
+    """What dist wants of samples.csv, read in one pass; of planted points nothing."""
     from plotlib import samples, spread
     stages, point = {}, {}
+    if not samples.there(results):
+        return {}
     for g, kind, _ in wanted:
         if kind != 'dist':
             continue
         metric, pairs = spread.wanted(g, given.get('--metric'), given.get('--stage'))
         for p, s in pairs:
-            if metric == 'latency':
+            if metric == 'latency' and not samples.planted(results, p):
                 stages.setdefault(p.id, set()).add(s)
                 point[p.id] = p
     wanted = {i: samples.Wanted(point[i], sorted(s)) for i, s in stages.items()}
-    if not wanted or not samples.read(results, wanted):
-        return {}
+    if wanted:
+        samples.read(results, wanted)
     return {(i, s): h for i, w in wanted.items() for s, h in w.hist.items() if h.n}
+
+
+def left_out(results, wanted, given):
+    """[(heading, how many)] of the planted points that would have a histogram else."""
+    from plotlib import samples, spread
+    out = []
+    for g, kind, _ in wanted if samples.there(results) else ():
+        if kind == 'dist':
+            metric, pairs = spread.wanted(g, given.get('--metric'), given.get('--stage'))
+            n = len({p.id for p, s in pairs if metric == 'latency' and p.quantiles(s, metric) and samples.planted(results, p)})
+            out += [(g.heading, n)] if n else []
+    return out
 
 
 def draw(group, kind, given, hist, beside):
@@ -249,6 +263,8 @@ def run(argv):
         for paths in figures:
             for path in paths:
                 print(path, flush=True)
+    for heading, n in left_out(results, wanted, given):
+        print(f'not drawn: {heading}: samples of {n} planted point{"" if n == 1 else "s"}: they are of plain blocks too, rows of planted ones alone')
     for g, why in silent:
         print(f'not drawn: {g.heading}: {why}')
 

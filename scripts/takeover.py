@@ -148,6 +148,10 @@ def compared(one, other, names, variable, share):
     return f'{"; ".join(parts)}; intervals 95 % {ask.said_over(means)}'
 
 
+def troubles(arm):
+    return ask.troubles([(p, p.mean('total', 'latency')) for p in arm])
+
+
 def lines(argv):
     where, variable, share, names = options(argv)
     results = load.Results(where)
@@ -162,11 +166,11 @@ def lines(argv):
     out = []
     for name, arm in found.items():
         text = takeovers(arm, variable)
-        flagged = sum(p.status == 'flagged' for p in arm.values())
         if text:
-            out.append(f'{name}: {text}' + (f'; {flagged} of {len(arm)} points are flagged' if flagged else ''))
+            out.append(f'{name}: {text}{troubles(arm.values())}')
     for a, b in itertools.combinations(found, 2):
-        out.append(f'{a} and {b}: {compared(found[a], found[b], (a, b), variable, share)}')
+        out.append(f'{a} and {b}: {compared(found[a], found[b], (a, b), variable, share)}'
+                   + troubles(p for arm in (found[a], found[b]) for p in arm.values()))
     return out
 
 

@@ -2,14 +2,17 @@
 """scripts/crossover.py finds where two made-up arms meet, with an interval that
 holds it as often as it says; where they don't meet it says so, and where rows can't tell it doesn't guess.
 Needs no matplotlib."""
+import glob
+import os
 import random
+import re
 import subprocess
 import sys
 import unittest
 
 
 from plots import ROOT, Case, Run
-from plotlib import crossover
+from plotlib import better, crossover
 from plotlib.points import Mean
 
 SIZES = tuple(str(1 << k) for k in range(6, 21, 2))
@@ -114,6 +117,38 @@ class Crossover(Said):
         lo, hi = line.split('[')[1].split(']')[0].split(', ')
         self.assertGreater(float(hi.split()[0]) - float(lo.split()[0]), 8)     # 200 a run is 5 KiB
 
+    def test_sizes_without_an_interval_are_said(self):
+        def bare(sizes):
+            return lambda row: row[:20] + ['', ''] + row[22:] if row[8] in sizes and row[5] == 'd' else row
+
+        run = Sent(self.dir).arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied)
+        run.write(bare(SIZES))
+        line, = self.found()
+        self.assertIn('undecided: none of 8 sizes has an interval in both arms; --repeat 2 or more gives one', line)
+        self.assertNotIn('within the run', line)
+        run.write(bare(SIZES[1:3]))
+        line, = self.found()
+        self.assertIn('of 64 B to 1 MiB (6 sizes)', line)
+        self.assertTrue(line.endswith('; left out without an interval, which --repeat 2 or more gives: 256 B, 1 KiB'), line)
+        run.write()     # control
+        self.assertNotIn('--repeat', self.found()[0])
+
+    def test_what_is_flagged_or_failed_is_said(self):
+        def rows(i, rep):
+            return [('translation', '-', 'measured', demand(float(SIZES[i])) + rep)]
+
+        def trouble(v, rep):
+            return ('flagged', 'crowded') if v in SIZES[:2] else ('failed', 'gone') if (v, rep) == (SIZES[3], 2) else None
+
+        run = Sent(self.dir, repeat=4).arm('s', 'staged', copied)
+        run.experiment('d', 'size', SIZES, rows=rows, base={'registration': 'on-demand', 'mechanism': 'mlock'}, trouble=trouble,
+                       metric=('registration_cost', 'ns')).write()
+        line, = self.found()
+        self.assertTrue(line.endswith('; 2 of 16 points are flagged; 1 of 4 repetitions failed, at 1 of 16 points'), line)
+        # control
+        self.dir = Sent(self.dir + '2').arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied).write()
+        self.assertNotIn('points', self.found()[0])
+
     def test_refusals(self):
         Run(self.dir).experiment('a').write()
         self.refused_with('no column registration', self.dir)
@@ -198,6 +233,17 @@ class AnyArms(Said):
         self.dir = other.write()
         self.assertNotIn('flagged', self.found('--of', 'submitter')[0])
 
+    def test_repetitions_that_failed_are_counted(self):
+        """Of eight the mean is of five then, and none of the words of the five are lost."""
+        def trouble(v, rep):
+            return None if v != '64' else ('failed', 'gone') if rep < 4 else ('flagged', 'crowded')
+
+        run = Submitted(self.dir, repeat=8).arm('a', 'gpu', copied)
+        run.experiment('b', 'size', SIZES, rows=lambda i, rep: [('total', '-', 'measured', demand(float(SIZES[i])) + rep)],
+                       base={'submitter': 'proxy'}, trouble=trouble).write()
+        line, = self.found('--of', 'submitter')
+        self.assertTrue(line.endswith('; 1 of 16 points are flagged; 3 of 8 repetitions failed, at 1 of 16 points'), line)
+
     def test_points_that_do_not_vary_it_are_left_out(self):
         run = Submitted(self.dir).arm('a', 'gpu', copied, values=('1', '2', '4', '8'), over='blocks')
         run.arm('b', 'proxy', demand, values=('1', '2', '4', '8'), over='blocks')
@@ -213,6 +259,57 @@ class AnyArms(Said):
         self.refused_with('--over belongs to --of', self.dir, '--over', 'size')
         self.refused_with('--of stands twice', self.dir, '--of', 'size', '--of', 'size')
         self.refused_with('--of needs a value', self.dir, '--of')
+
+
+    def test_a_metric_without_a_better_side_is_refused(self):
+        run = Submitted(self.dir).arm('a', 'gpu', copied, metric=('plant_delta', 'ns')).arm('b', 'proxy', demand, metric=('plant_delta', 'ns'))
+        run.arm('c', 'gpu', copied, ordering='none').arm('d', 'proxy', demand, metric=('oddity', 'ns'), ordering='none').write()
+        self.refused_with('"plant_delta" is neither better nor worse when it is more; legal, of what these rows have: latency\n',
+                          self.dir, '--of', 'submitter', '--metric', 'plant_delta')
+        self.refused_with('"oddity" is in no table of which way is better; legal', self.dir, '--of=submitter', '--metric=oddity')
+
+    def test_more_is_better_of_what_a_run_carries_or_reaches(self):
+        for i, (metric, unit) in enumerate((('bandwidth_slowest', 'GB/s'), ('reach', 'B'), ('reach_pages', 'count'), ('cpu_mhz_before', 'MHz'))):
+            run = Submitted(self.dir + str(i)).arm('a', 'gpu', copied, metric=(metric, unit))
+            where = run.arm('b', 'proxy', lambda s, r: 2 * copied(s), metric=(metric, unit)).write()
+            r = subprocess.run([sys.executable, SCRIPT, where, '--of=submitter', f'--metric={metric}'], capture_output=True, text=True, check=False)
+            self.assertIn('proxy is better at each', r.stdout, metric + r.stderr)
+
+
+def written(text):
+    """Names of metrics in a source: what the functions that add a row are given, less stages, units and links."""
+    no = re.findall(r'\[STAGE_\w+\] = "(\w+)"', source('stages/stage.c')) + ['total', 'submit', 'ns', 'count', 'share', 'cores', 'none', 'host', 'no']
+    calls = re.findall(r'\b\w+_row\(((?:[^()"]|"[^"]*"|\((?:[^()]|\([^()]*\))*\))*)\)', text)
+    calls += re.findall(r'->metric, sizeof\(\w+->metric\), ("\w+")\)', text)
+    calls += re.findall(r'\*metric, \*unit; \} \w+\[\] = \{(.*?)\n\t\};', text, re.S)
+    return {n for c in calls for n in re.findall(r'"([a-z_]+)"', c)} - {*no}
+
+
+def source(path):
+    with open(os.path.join(ROOT, path), encoding='utf-8') as f:
+        return f.read()
+
+
+class Tables(unittest.TestCase):
+    """Which way is better is known of each metric that is ever written, once."""
+
+    def tabled(self):
+        names = [*better.MORE, *better.LESS, *better.NEITHER]
+        self.assertEqual(len(names), len({*names}))
+        return {*names}
+
+    def test_of_the_sources(self):
+        paths = [p for ext in ('c', 'h', 'cu') for p in glob.glob(f'{ROOT}/stages/**/*.{ext}', recursive=True)]
+        found = {n for p in paths for n in written(source(p))}
+        self.assertEqual(found, self.tabled())
+
+    def test_a_new_one_is_seen(self):
+        self.assertEqual(written('r = path_row(out, c, "total", f(g(x)) ? "new" : "latency", "ns");'), {'new', 'latency'})
+
+    def test_of_the_method(self):
+        line = re.search(r'^\| `metric`, `unit` \| (.*) \|$', source('docs/method.md'), re.M).group(1)
+        found = {*re.findall(r'[a-z_]+', line)}
+        self.assertLessEqual(self.tabled(), found)
 
 
 class Function(unittest.TestCase):

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from plots import ROOT, Case, Run
-from plotlib import reach
+from plotlib import ask, reach
 from plotlib.points import Mean
 
 SIZES = tuple(str(1 << k) for k in range(3, 21))
@@ -98,6 +98,24 @@ class Goodput(Case):
         line, = self.said()
         self.assertTrue(line.endswith('; no figure at 64 B; 2 of 17 points are flagged'), line)
 
+    def test_repetitions_that_failed_are_counted(self):
+        def rows(i, rep):
+            return [('total', '-', 'emulated', carried(float(SIZES[i])) + rep)]
+
+        def trouble(value, rep):
+            return None if value not in ('8', '16') else ('failed', 'gone') if rep < 4 else ('flagged', 'crowded')
+
+        def slow(row):      # the largest size of the link alone
+            return row[:31] + ['flagged', 'code', 'slow'] if row[5] == 'link' and row[8] == '1048576' else row
+
+        run = Carried(self.dir, repeat=8).experiment('a', 'size', SIZES, rows=rows, base={'metric': 'rate'}, metric=('goodput', 'GB/s'),
+                                                     trouble=trouble).bandwidth('link', 50)
+        run.write(slow)
+        line, = self.said()
+        self.assertTrue(line.endswith('; 2 of 18 points are flagged; 6 of 16 repetitions failed, at 2 of 18 points'), line)
+        line, = self.said('--ceiling', 'link')
+        self.assertTrue(line.endswith('; of the highest of link: 1 of 1 points are flagged'), line)
+
     def test_nothing_is_denied_that_cannot_be_told(self):
         def near(s, _):
             return 44.9 if s >= 65536 else 10.0     # of 50, with 1 %
@@ -132,6 +150,11 @@ class Function(unittest.TestCase):
         # control: a slim one is
         slim_one = {8.: mean(1, 1), 16.: mean(10, .1)}
         self.assertEqual(reach.reach(slim_one, slim_one[16.], .9).hi, 16.)
+
+    def test_a_size_is_written_without_an_exponent(self):
+        for size, text in ((8, '8 B'), (1000, '1000 B'), (1000.4, '1000 B'), (1023, '1023 B'), (1024, '1 KiB'), (1536, '1.5 KiB'),
+                           (36875, '36 KiB'), (1000 << 10, '1000 KiB'), (1 << 20, '1 MiB'), (1 << 30, '1024 MiB'), (1.25, '1.25 B')):
+            self.assertEqual(ask.size_text(size), text)
 
 
 if __name__ == '__main__':

@@ -127,6 +127,36 @@ class Dist(Case):
         self.samples(run, cut=1)
         self.refused('samples.csv', 'half-written: 999 samples', 'counts 1000')
 
+    def test_samples_of_planted_points_are_left_out(self):
+        """They are of twice as many messages as the rows count."""
+        for variable, values in (('plant', ('none', 'read:5000')), ('untold', ('none', 'read:7'))):
+            run = Run(self.dir)
+            run.VARIABLES = {**run.VARIABLES, 'untold': 'none'}
+            run.experiment('e', variable, values).experiment('f', 'size', ('16', '64'))
+
+            def halved(row, plain=run.plan[0][0]):
+                if row[5] == 'e' and row[1] != plain:
+                    row[18] = str(N // 2)
+                return row
+            run.write(halved)
+            self.samples(run)
+            r = self.run_plot('--kind', 'dist')
+            self.assertEqual((r.returncode, r.stderr), (0, ''))
+            self.assertIn('not drawn: e: samples of 1 planted point: ', r.stdout)
+            self.assertNotIn('not drawn: f', r.stdout)
+            svg = self.svg('e.dist')
+            self.assertIn('samples.total.0', svg.ids)
+            self.assertNotIn('samples.total.1', svg.ids)
+            self.assertIn('quantile.p50', svg.ids)
+            self.assertIn('samples.total.1', self.svg('f.dist').ids)
+
+    def test_planted_points_alone(self):
+        run = Run(self.dir).experiment('alone', base={'plant': 'read:5000'})
+        run.write()
+        self.samples(run, cut=1)
+        self.assertEqual(self.plot('--kind', 'dist'), ['alone.dist.png', 'alone.dist.svg'])
+        self.assertFalse([i for i in self.svg('alone.dist').ids if i.startswith('samples')])
+
     def test_another_clock_changes_nothing(self):
         run = Run(self.dir).experiment('e', 'size', ('8', '64'))
         run.write()

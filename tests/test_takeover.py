@@ -18,11 +18,11 @@ def stages(size, per_byte=1 / 16, slow=0):
 
 
 class Sized(Run):
-    def path(self, name, **how):
+    def path(self, name, trouble=None, **how):
         def rows(i, rep):
             s = stages(float(SIZES[i]), **how)
             return [(k, '-', 'measured', v) for k, v in s.items()] + [('total', '-', 'emulated', sum(s.values()))]
-        return self.experiment(name, 'size', SIZES, rows=rows)
+        return self.experiment(name, 'size', SIZES, rows=rows, trouble=trouble)
 
 
 class Takeover(Case):
@@ -75,6 +75,16 @@ class Takeover(Case):
 
         Sized(self.dir).path('a').path('b', slow=900).write(wide)
         self.assertIn('undecided at 256 KiB', self.said()[2])
+
+    def test_repetitions_that_failed_are_counted(self):
+        def trouble(value, rep):
+            return None if value != '8' else ('failed', 'gone') if rep < 4 else ('flagged', 'crowded')
+
+        Sized(self.dir, repeat=8).path('a', trouble).path('b', slow=900).write()
+        a, b, both = self.said()
+        self.assertTrue(a.endswith('; 1 of 6 points are flagged; 3 of 8 repetitions failed, at 1 of 6 points'), a)
+        self.assertNotIn('points', b)
+        self.assertTrue(both.endswith('; 1 of 12 points are flagged; 3 of 8 repetitions failed, at 1 of 12 points'), both)
 
     def test_refusals(self):
         Run(self.dir).experiment('a').write()

@@ -4,6 +4,7 @@
     look      names, colours, hatches and marks: the one table
     load      run.json, plan.csv and summary.csv, read strictly
     samples   samples.csv, where --raw left one
+    better    which way each metric is better
     points    from rows to what a figure shows of each point; what may be compared
     page      one page: title, axes, legend, captions, and its files
     kinds     what is drawn on it

@@ -28,16 +28,32 @@ def options(argv, names):
 
 
 def size_text(x):
-    """As a number that can be typed, where it is a whole one; three digits else."""
-    for unit, shift in (('MiB', 20), ('KiB', 10)):
-        if x >= 1 << shift:
-            return f'{x / (1 << shift):.3g} {unit}'
-    return f'{x:.3g} B'
+    """As a number that can be typed, where it is a whole one; three digits else, and never an exponent."""
+    unit, shift = next(((u, s) for u, s in (('MiB', 20), ('KiB', 10)) if x >= 1 << s), ('B', 0))
+    x /= 1 << shift
+    return f'{x:.0f} {unit}' if x >= 100 or x == int(x) else f'{x:.3g} {unit}'
 
 
 def said_over(means):
     """What intervals are of."""
     return 'over the runs' if {m.over for m in means if m} == {'runs'} else 'within the run, which says nothing of the next one'
+
+
+def troubles(figures):
+    """What is to be known of [(Point, Mean)] besides: '; ...', or nothing. A point is limited by something else than it
+    says where any of its repetitions is flagged; and its mean is of those repetitions alone that didn't fail."""
+    figures, out = [(p, m) for p, m in figures if m], []
+    flagged = sum(p.runs('flagged') > 0 for p, _ in figures)
+    if flagged:
+        out.append(f'; {flagged} of {len(figures)} points are flagged')
+    ways = {'failed': lambda p, m: p.runs('failed'), 'were skipped': lambda p, m: p.runs('skipped'),
+            'have no figure': lambda p, m: max(0, p.repeat - m.runs - p.runs('failed') - p.runs('skipped'))}
+    for said, count in ways.items():
+        lost = [(count(p, m), p.repeat) for p, m in figures if count(p, m)]
+        if lost:
+            out.append(f'; {sum(n for n, _ in lost)} of {sum(n for _, n in lost)} repetitions {said}, '
+                       f'at {len(lost)} of {len(figures)} points')
+    return ''.join(out)
 
 
 def main(script, doc, lines_of):

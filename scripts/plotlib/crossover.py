@@ -18,9 +18,14 @@ from collections import namedtuple
 Found = namedtuple('Found', 'found at lo hi below sizes n')
 
 
+def bare(a, b):
+    """The sizes that both arms have a mean at, and one of them at least no interval."""
+    return [s for s in sorted(set(a) & set(b)) if a[s] and b[s] and not (a[s].over and b[s].over)]
+
+
 def differences(a, b):
     """[(size, low, mean, high)] of b less a, by size; an arm is {size: Mean}. Sizes without an interval in
-    one of them say nothing."""
+    one of them say nothing, and are named by bare()."""
     out = []
     for size in sorted(set(a) & set(b)):
         x, y = a[size], b[size]

@@ -83,6 +83,10 @@ class Point:
             if s != 'ok':
                 self.reasons[(s, why)] = self.reasons.get((s, why), 0) + 1
 
+    def runs(self, status):
+        """How many of its repetitions have this one; self.status is the worst of them all."""
+        return sum(n for (s, _), n in self.reasons.items() if s == status)
+
     def mean(self, stage, metric, interval='-'):
         key = (stage, interval, metric)
         if key not in self.means:

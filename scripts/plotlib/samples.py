@@ -17,8 +17,16 @@ from . import Refused
 from .load import records, whole
 from .look import HELPER_MARKS, NIC_MARKS, STAGES
 
+NAME = 'samples.csv'
 FIXED = ['point', 'rep', 'message']
+PLANTS = ('plant', 'untold')
 BINS = 90
+
+
+def planted(results, point):
+    """Whether something was planted: its samples are of all blocks, its rows of the planted ones alone."""
+    settings = dict(zip(results.variables, point.row.settings))
+    return any(settings.get(n, 'none') != 'none' for n in PLANTS)
 
 
 class Hist:
@@ -111,11 +119,13 @@ class Wanted:
         return spent * len(ticks['seen']) / took if spent > 0 and took > 0 else None
 
 
+def there(results):
+    return os.path.exists(os.path.join(results.dir, NAME))
+
+
 def read(results, wanted):
-    """wanted: {point id: Wanted}; fills their histograms. False where there is no file."""
-    path = os.path.join(results.dir, 'samples.csv')
-    if not os.path.exists(path):
-        return False
+    """wanted: {point id: Wanted}; fills their histograms from the file, which is there."""
+    path = os.path.join(results.dir, NAME)
     whole(path)
     it = records(path)
     line, top = next(it)

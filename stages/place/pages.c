@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory by page size. Formats: proc(5), cgroups(7), madvise(2); Linux's
+/* Host memory by page size. Formats: proc(5), madvise(2); Linux's
  * Documentation/admin-guide/mm/transhuge.rst. */
 #include "stages/place/pages.h"
 #include "harness/err.h"
+#include "harness/numa.h"
 #include "harness/pin.h"
 #include <errno.h>
 #include <stdio.h>
@@ -43,13 +44,7 @@ static long long number_in(const char *path, const char *word)
 
 uint64_t host_free_bytes(void)
 {
-	long long kib = number_in("/proc/meminfo", "MemAvailable:");
-	long long limit = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
-	uint64_t bytes = kib > 0 ? (uint64_t)kib << 10 : 0;
-
-	if (limit >= 0 && used >= 0 && bytes > (uint64_t)(limit > used ? limit - used : 0))
-		bytes = (uint64_t)(limit > used ? limit - used : 0);
-	return bytes;
+	return numa_free(-1);
 }
 
 int host_has_huge(char *why, size_t len)

@@ -40,8 +40,8 @@ int pages_as_asked(const struct pages *g, int *some, char *why, size_t len);
  * Where the kernel doesn't say (-1) there is nothing to assert. *found: the node. */
 int pages_assert_node(const struct pages *g, int node, int *found);
 
-/* Bytes of host memory that can be had without swapping: MemAvailable, less where
- * the control group has a smaller limit. 0: not known. */
+/* Bytes of host memory that can be had without swapping, on all nodes: MemAvailable,
+ * less where a control group leaves less. 0: not known. */
 uint64_t host_free_bytes(void);
 /* Can there be pages of 2 MiB at all? 1, or 0 with words in `why`. */
 int host_has_huge(char *why, size_t len);
