@@ -6,9 +6,11 @@ import csv
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT, PROGRAM = (os.path.abspath(x) for x in sys.argv[1:3])
@@ -80,6 +82,25 @@ class Quickstart(unittest.TestCase):
                 self.assertIn('no figures', r.stdout)
             seen.append(lies)
         self.assertNotEqual(*seen)
+
+    def test_a_terminal_interrupts_all(self):
+        """A terminal sends SIGINT to the script and to whatever is in its process group: the run ends in good order."""
+        where = os.path.join(self.bundle(), 'scripts', 'quickstart')
+        for i in range(10):  # a run may be over before it is interrupted
+            out = os.path.join(self.tmp, f'interrupted-{i}')
+            with subprocess.Popen([where, '--no-install', '--no-plot', '-o', out], cwd=self.tmp, text=True, start_new_session=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as p:
+                until = time.monotonic() + 60
+                while not os.path.isdir(os.path.join(out, 'points')) and time.monotonic() < until and p.poll() is None:
+                    time.sleep(0.01)
+                time.sleep(0.1)
+                os.killpg(p.pid, signal.SIGINT)
+                said = p.communicate(timeout=300)[0]
+            if p.returncode == 143:
+                break
+        self.assertEqual(p.returncode, 143, said)
+        self.assertRegex(said, r'\d+ points: .* not measured')
 
     def figures(self, lies):
         """{(experiment, value, stage): mean} and the rows' reasons."""
