@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "harness/err.h"
+#include "harness/pin.h"
 #include "harness/stats.h"
 
 #if defined(__x86_64__)
@@ -349,19 +350,9 @@ int clock_cross_check(int cpu_a, int cpu_b, uint64_t skew, uint64_t *backward,
 	return err ? -err : a.err ? -a.err : -b.err;
 }
 
-/* The first CPU that we may use against others from the whole range: packages
- * number their CPUs one after another. 1: agree, 0 with why: not. */
-static int cpus_agree(int *checked, char *why, size_t len)
+/* Of n CPUs in order the first against some of the others. */
+static int listed_agree(const int *cpus, int n, int *checked, char *why, size_t len)
 {
-	cpu_set_t set; /* the first 1024 will do */
-	int cpus[CPU_SETSIZE], n = 0;
-
-	*checked = 1;
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return 1; /* more CPUs than fit: the kernel's word has to do */
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, &set))
-			cpus[n++] = i;
 	for (int i = 1, last = 0; i <= CROSS_CPUS && n > 1; i++) {
 		int at = i * (n - 1) / CROSS_CPUS, err;
 		uint64_t backward = 0, rounds = 0;
@@ -382,6 +373,27 @@ static int cpus_agree(int *checked, char *why, size_t len)
 		*checked += rounds > 1;
 	}
 	return 1;
+}
+
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* The first CPU that this process may use (the caller may be pinned to one) against others from the whole range: packages
+ * number their CPUs one after another. 1: agree, 0 with why: not. */
+static int cpus_agree(int *checked, char *why, size_t len)
+{
+	int n = pin_cpus(), *cpus = malloc(((size_t)n + 1) * sizeof(*cpus)), good;
+
+	*checked = 1;
+	if (!cpus) {
+		snprintf(why, len, "no memory for a list of CPUs");
+		return 0;
+	}
+	for (int i = 0; i < n; i++)
+		cpus[i] = pin_cpu(i);
+	qsort(cpus, (size_t)n, sizeof(*cpus), by_number);
+	good = listed_agree(cpus, n, checked, why, len);
+	free(cpus);
+	return good;
 }
 
 /* ---- the whole ---- */

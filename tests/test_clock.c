@@ -20,6 +20,7 @@
 
 #include "harness/clock.h"
 #include "harness/err.h"
+#include "harness/pin.h"
 
 /* clock.c's witnesses, which clock.h keeps to itself. */
 int clock_vouched(const char *source, const char *flags, char *why, size_t len);
@@ -203,6 +204,27 @@ static void test_cpus_that_differ_are_seen(void **state)
 	assert_true(clock_cross_check(cpus[0], CPU_SETSIZE - 1, 0, &backward, &rounds) < 0);
 }
 
+/* Whoever has pinned itself to one CPU compares those that the process may use. */
+static void test_a_pinned_thread_compares_all(void **state)
+{
+	struct cpu_clock c;
+	cpu_set_t was;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(was), &was), 0);
+	assert_int_equal(cpu_clock_measure(&c), 0);
+	if (pin_cpus() < 2 || c.kind != CPU_CLOCK_TSC)
+		skip();
+	assert_int_equal(pin_self(pin_cpu(0)), 0);
+	for (int tries = 0; tries < 10; tries++) { /* rounds of two threads on busy CPUs may not meet */
+		assert_int_equal(cpu_clock_measure(&c), 0);
+		if (c.kind == CPU_CLOCK_TSC && strstr(c.why, "CPUs agree"))
+			break;
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(was), &was), 0);
+	assert_non_null(strstr(c.why, "CPUs agree"));
+}
+
 static void test_wall_and_deadlines(void **state)
 {
 	uint64_t w = wall_ns(), d = deadline_in_s(0.02), t0 = mono_ns();
@@ -241,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_counter_that_changes_its_rate_is_refused),
 		cmocka_unit_test(test_standing_counter_is_no_clock),
 		cmocka_unit_test(test_cpus_that_differ_are_seen),
+		cmocka_unit_test(test_a_pinned_thread_compares_all),
 		cmocka_unit_test(test_wall_and_deadlines),
 		cmocka_unit_test(test_disturbances_only_grow),
 	};
