@@ -56,7 +56,9 @@ int paired_summary(double *d, uint64_t n, struct summary *s)
 		free(w);
 		return rc;
 	}
-	half = (wins.ci_hi - wins.ci_lo) / 2 * (double)n / (double)kept;
+	/* of as many degrees of freedom as are kept, as theirs is; a mean's interval has those of all */
+	half = cut ? (wins.ci_hi - wins.ci_lo) / 2 * (double)n / (double)kept * student95((double)kept - 1) / student95((double)n - 1) :
+		     (wins.ci_hi - wins.ci_lo) / 2;
 	s->mean = mean;
 	s->ci_lo = mean - half;
 	s->ci_hi = mean + half;

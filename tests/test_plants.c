@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Claim: blocks with a wait and without are as many, near each other, and neither always has the same slots of a
- * ring: what slots differ in is no property of a wait. Control: blocks by turns have it so.
+ * ring: what slots differ in is no property of a wait. Control: blocks by turns have it so. And the interval of a trimmed
+ * mean of pairs is that of Tukey and McLaughlin (1963).
  */
 #include "tests/points.h"
 
+#include "stages/path.h"
 #include "stages/queue/sink.h"
+#include <math.h>
 
 enum { BLOCK = 128, BLOCKS = 1 << 12 };
 
@@ -54,10 +57,30 @@ static void neighbours_are_of_either_kind(void **unused)
 	assert_int_equal(block_planted(((uint64_t)1 << 32) + 5 * BLOCK, BLOCK), block_planted(5 * BLOCK, BLOCK));
 }
 
+/* 0..9: 1..8 are kept; of 1, 1, 2 .. 8, 8 the squares sum up to 66.5 about 4.5; t of 7 degrees of freedom is 2.36462 (tables of Student's t). */
+static void a_trimmed_mean_has_its_interval(void **unused)
+{
+	double d[10], half = 2.36462 * sqrt(66.5 / 9) / sqrt(10) / 0.8;
+	struct summary s;
+
+	(void)unused;
+	for (int i = 0; i < 10; i++)
+		d[i] = i * 7 % 10;
+	assert_int_equal(paired_summary(d, 10, &s), 0);
+	assert_true(fabs(s.mean - 4.5) < 1e-12);
+	assert_true(fabs(s.ci_hi - s.mean - half) < 1e-4 && fabs(s.mean - s.ci_lo - half) < 1e-4);
+	/* of fewer none is left out: 0..8, 60 the squares' sum, t of 8 degrees 2.30600 */
+	for (int i = 0; i < 9; i++)
+		d[i] = i;
+	assert_int_equal(paired_summary(d, 9, &s), 0);
+	assert_true(fabs(s.ci_hi - s.mean - 2.306 * sqrt(60. / 8) / 3) < 1e-4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_slots_are_of_one_kind), cmocka_unit_test(neighbours_are_of_either_kind),
+		cmocka_unit_test(a_trimmed_mean_has_its_interval),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
