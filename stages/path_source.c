@@ -197,7 +197,6 @@ int source_begin(const struct path_mem *m, const struct path_conf *c)
 {
 	struct source *s = m->source;
 
-	s->c = c;
 	if (c->registration == REGISTERED_STAGED)
 		return 0;
 	s->cap = m->keep; /* as many as are measured, wherever the warm-up ends */

@@ -128,6 +128,8 @@ static int floor_run(const struct point *pt, struct rows *out)
 	if ((rc = pin_self(c.cpu)) || (rc = path_use(&c, out)))
 		return rc;
 	rc = floor_measure(&m, &c, out);
+	if (rc == -EBUSY) /* a kernel that didn't end may still use it */
+		return rc;
 	place_free(&m.samples);
 	place_free(&m.pairs);
 	path_mem_term(&m.path);
