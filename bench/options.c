@@ -32,7 +32,7 @@ const struct option_row fs_options[] = {
 	  .help = "seconds that a point may take (0.01..1000000), instead of what its probe says" },
 	{ .name = "--cross", .accept = ACCEPT_CROSS,
 	  .help = "several lists make a grid" },
-	{ .name = "--ns", .value = "NS", .accept = ACCEPT_NS, .lo = 1, .hi = 1000000000,
+	{ .name = "--ns", .value = "NS", .accept = ACCEPT_NS, .lo = 100, .hi = 10000000, /* of a plant */
 	  .help = "the wait that is planted (500 with a GPU issuer, 5000 with a CPU)" },
 	{ .name = "--untold", .value = "MARK:NS", .accept = ACCEPT_UNTOLD, .fill = "mark",
 	  .help = "negative control: a second wait that the checker isn't told of; validation must then fail" },

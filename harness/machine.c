@@ -33,6 +33,14 @@ extern char **environ;
 
 /* ---- struct machine ---- */
 
+int machine_far(const struct machine *m, int g)
+{
+	for (int n = 0; n < m->ngpus; n++)
+		if (n != g && m->gpu[g].peers >> n & 1 && m->gpu[n].peers >> g & 1)
+			return n;
+	return g;
+}
+
 json_t *machine_to_json(const struct machine *m)
 {
 	json_t *gpus = json_array();

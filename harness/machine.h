@@ -31,6 +31,9 @@ struct machine {
 	int cpus;              /* that this process may run on */
 };
 
+/* The first GPU that g (0..ngpus - 1) reaches and that reaches g; g where there is none. */
+int machine_far(const struct machine *m, int g);
+
 json_t *machine_to_json(const struct machine *m);               /* new reference */
 int machine_from_json(const json_t *j, struct machine *m);      /* -EINVAL */
 

@@ -41,6 +41,7 @@
 struct place {
 	int cpu, package, core; /* core: a number that its threads share */
 	int thread;             /* which of the allowed threads of that core */
+	int threads;            /* of this process that pinned themselves here while it is watched */
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -286,15 +287,64 @@ int pin_cpu_near(const char *pci, int k, int *near)
 	return cpu;
 }
 
-int pin_self(int cpu)
+/* The place of a CPU in the order, or how many there are. */
+static int at_of(int cpu)
 {
-	int i, err;
-	size_t size;
-	cpu_set_t *set;
+	int i;
 
 	for (i = 0; i < pin_cpus() && places[i].cpu != cpu; i++)
 		;
-	if (i == nplaces)
+	return i;
+}
+
+int pin_may(int cpu) { return at_of(cpu) < pin_cpus(); }
+
+/* ---- who is where ---- */
+
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned watch; /* which time of watching it is */
+
+static void claim(int at)
+{
+	static _Thread_local unsigned seen_watch = ~0u;
+	static _Thread_local int seen_at;
+
+	pthread_mutex_lock(&watch_lock);
+	if (seen_watch != watch || seen_at != at)
+		places[at].threads++;
+	seen_watch = watch;
+	seen_at = at;
+	pthread_mutex_unlock(&watch_lock);
+}
+
+void pin_watch(void)
+{
+	pthread_mutex_lock(&watch_lock);
+	watch++;
+	for (int i = 0; i < pin_cpus(); i++)
+		places[i].threads = 0;
+	pthread_mutex_unlock(&watch_lock);
+}
+
+int pin_threads(int cpu)
+{
+	int at = at_of(cpu), n;
+
+	if (at == pin_cpus())
+		return 0;
+	pthread_mutex_lock(&watch_lock);
+	n = places[at].threads;
+	pthread_mutex_unlock(&watch_lock);
+	return n;
+}
+
+int pin_self(int cpu)
+{
+	int at = at_of(cpu), err;
+	size_t size;
+	cpu_set_t *set;
+
+	if (at == nplaces)
 		return fs_reason_set(EINVAL, "CPU %d is not one of the %d that this process may use",
 				     cpu, nplaces);
 	set = mask_of(cpu, &size);
@@ -303,7 +353,10 @@ int pin_self(int cpu)
 	CPU_SET_S((size_t)cpu, size, set);
 	err = sched_setaffinity(0, size, set) ? errno : 0;
 	CPU_FREE(set);
-	return err ? fs_reason_set(err, "can't pin to CPU %d: %s", cpu, strerror(err)) : 0;
+	if (err)
+		return fs_reason_set(err, "can't pin to CPU %d: %s", cpu, strerror(err));
+	claim(at);
+	return 0;
 }
 
 /* ---- nodes ---- */

@@ -18,8 +18,14 @@ int pin_cpu(int k);
 /* The same order, but starting with the CPUs closest to a PCI device
  * ("0000:1b:00.0"); falls back to pin_cpu(k) and says so in *near (0/1). */
 int pin_cpu_near(const char *pci, int k, int *near);
+/* May this process run on it? 1 or 0. */
+int pin_may(int cpu);
 /* Pins the calling thread; -errno with a reason. */
 int pin_self(int cpu);
+/* How many threads have pinned themselves to a CPU since pin_watch() was called last (from the start, before): one
+ * that did so twice is one. A thread that has ended still counts. */
+void pin_watch(void);
+int pin_threads(int cpu);
 /* NUMA node of a CPU, or of the page at p; -1 unknown. */
 int pin_node_of_cpu(int cpu);
 int pin_node_of_page(const void *p);

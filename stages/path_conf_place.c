@@ -22,7 +22,7 @@ const char *link_name(int from, int to)
 int path_resolve_gpus(const struct point *pt, const struct machine *m, struct path_conf *c,
 			char *why, size_t len)
 {
-	int g = (int)fs_num(pt, "gpu"), n;
+	int g = (int)fs_num(pt, "gpu");
 
 	c->issuer_gpu = fs_is(pt, "issuer", "gpu") ? g : -1;
 	c->nic_gpu = -1;
@@ -43,12 +43,7 @@ int path_resolve_gpus(const struct point *pt, const struct machine *m, struct pa
 	if (fs_is(pt, "nic_gpu", "gpu")) {
 		c->nic_gpu = g;
 	} else if (fs_is(pt, "nic_gpu", "auto")) {
-		c->nic_gpu = g;
-		for (n = 0; n < m->ngpus; n++)
-			if (n != g && m->gpu[g].peers >> n & 1 && m->gpu[n].peers >> g & 1)
-				break;
-		if (n < m->ngpus)
-			c->nic_gpu = n;
+		c->nic_gpu = machine_far(m, g);
 	} else {
 		c->nic_gpu = (int)fs_num(pt, "nic_gpu");
 		if (c->nic_gpu >= m->ngpus)
@@ -128,11 +123,9 @@ int path_resolve_cpus(const struct point *pt, const struct machine *m, struct pa
 	c->helper_cpu = fs_is(pt, "helper_cpu", "auto") ? pin_cpu_near(pci, help, NULL) : (int)fs_num(pt, "helper_cpu");
 	for (int i = 0; i < 3; i++) {
 		const char *const v = i == 2 ? "helper_cpu" : i ? "nic_cpu" : "cpu";
-		int cpu = i == 2 ? c->helper_cpu : i ? c->nic_cpu : c->cpu, k = 0;
+		int cpu = i == 2 ? c->helper_cpu : i ? c->nic_cpu : c->cpu;
 
-		while (k < n && pin_cpu(k) != cpu)
-			k++;
-		if (k == n)
+		if (!pin_may(cpu))
 			return fs_refuse(ENODEV, why, len, "%s=%d: this process may not run there", v, cpu);
 	}
 	/* two agents that take turns on one CPU measure the scheduler */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,6 +251,39 @@ static void test_topology_json(void **state)
 	json_decref(j);
 }
 
+static void *pinned(void *cpu)
+{
+	return pin_self(*(int *)cpu) || pin_self(*(int *)cpu) ? cpu : NULL;
+}
+
+/* Threads, not calls, and those that have ended too. */
+static void test_who_is_where(void **state)
+{
+	int cpu = pin_cpu(pin_cpus() - 1);
+	pthread_t t;
+	void *failed;
+
+	(void)state;
+	pin_watch();
+	assert_int_equal(pin_threads(cpu), 0);
+	for (int n = 1; n <= 3; n++) {
+		assert_int_equal(pthread_create(&t, NULL, pinned, &cpu), 0);
+		assert_int_equal(pthread_join(t, &failed), 0);
+		assert_null(failed);
+		assert_int_equal(pin_threads(cpu), n);
+	}
+	assert_int_equal(pin_self(cpu), 0);
+	assert_int_equal(pin_threads(cpu), 4);
+	pin_watch();
+	assert_int_equal(pin_threads(cpu), 0);
+	assert_int_equal(pin_self(cpu), 0); /* where it was already */
+	assert_int_equal(pin_threads(cpu), 1);
+	assert_true(pin_may(cpu));
+	assert_false(pin_may(-1));
+	assert_false(pin_may(1 << 20));
+	assert_int_equal(pin_threads(1 << 20), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +294,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_smaller_set_is_respected),
 		cmocka_unit_test(test_near_falls_back_and_says_so),
 		cmocka_unit_test(test_near_is_an_order_too),
+		cmocka_unit_test_setup_teardown(test_who_is_where, NULL, teardown),
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_topology_json),
 	};

@@ -16,6 +16,7 @@
 #include <errno.h>
 
 static uint32_t hold_ms;
+static int on_cpu = -1;   /* where the victim pins itself; -1: nowhere */
 
 /* A victim that takes its time. */
 static int victim_run(const struct point *pt, struct rows *out)
@@ -24,6 +25,8 @@ static int victim_run(const struct point *pt, struct rows *out)
 	struct row *r = rows_add(out);
 
 	(void)pt;
+	if (on_cpu >= 0)
+		assert_int_equal(pin_self(on_cpu), 0);
 	while (!deadline_over(until))
 		;
 	assert_non_null(r);
@@ -50,6 +53,24 @@ static void run_victim(const char *text, struct rows *rs)
 	rows_init(rs);
 	assert_int_equal(fs_probe_run(&pt, rs), 0);
 	assert_non_null(row_of(rs, "-", "-", "victim"));
+}
+
+/* A load has the last CPU: a victim there shares it, and control, one elsewhere doesn't. */
+static void sharing_its_cpu_is_said(void **state)
+{
+	(void)state;
+	if (pin_cpus() < 2)
+		skip();
+	hold_ms = 20;
+	for (int last = 1; last >= 0; last--) {
+		struct rows rs;
+
+		on_cpu = pin_cpu(last ? pin_cpus() - 1 : 0);
+		run_victim("load=host", &rs);
+		assert_int_equal(!strcmp(row_of(&rs, "-", "-", "victim")->reason_code, "crowded"), last);
+		rows_free(&rs);
+	}
+	on_cpu = -1;
 }
 
 static void beside_any_probe(void **state)
@@ -137,7 +158,7 @@ static void what_cannot_be_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(beside_any_probe),
+		cmocka_unit_test(sharing_its_cpu_is_said), cmocka_unit_test(beside_any_probe),
 		cmocka_unit_test(a_level_is_a_share),
 		cmocka_unit_test(another_point),
 		cmocka_unit_test(what_cannot_be_is_refused),

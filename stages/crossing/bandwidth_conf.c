@@ -7,6 +7,7 @@
 #include "harness/err.h"
 #include "stages/crossing/team.h"
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 enum { AUTO_SAMPLES = 20, AUTO_WARMUP = 2, AUTO_THREADS = 512 };
@@ -142,8 +143,9 @@ int bw_resolve(const struct point *pt, const struct machine *m, struct bw_conf *
 		return fs_refuse(ENODEV, why, len, "%u threads: this process has %d CPUs, one for each", c->blocks, team_max());
 	sample_s = (double)c->size * (c->ways == WAYS_BOTH ? 1 : c->nways) / SLOW_GB_S / 1e9 + c->sample_ns * 2 / 1e9;
 	if ((double)(c->samples + c->warmup) * sample_s > BW_PATIENCE_S)
-		return fs_refuse(EINVAL, why, len, "messages=%llu samples of %llu MiB would take minutes; legal: at most %.0f",
-			      (unsigned long long)c->samples, (unsigned long long)c->size >> 20, BW_PATIENCE_S / sample_s);
+		return fs_refuse(EINVAL, why, len, "messages=%llu samples of %llu MiB and warmup=%llu would take minutes; legal: at most %.0f of both together",
+			      (unsigned long long)c->samples, (unsigned long long)c->size >> 20, (unsigned long long)c->warmup,
+			      floor(BW_PATIENCE_S / sample_s));
 	rc = where_host(pt, m, bw_needs(c, PLACE_HOST) != 0, &c->at, why, len);
 	return rc ? rc : bw_fits(m, c, why, len);
 }

@@ -29,7 +29,7 @@ int where_issuer(const struct point *pt, const struct machine *m, const char *as
 
 int where_far(const struct point *pt, const struct machine *m, struct where *w, char *why, size_t len)
 {
-	int g = w->issuer_gpu >= 0 ? w->issuer_gpu : (int)fs_num(pt, "gpu"), n;
+	int g = w->issuer_gpu >= 0 ? w->issuer_gpu : (int)fs_num(pt, "gpu");
 
 	if (w->far_gpu >= 0)
 		return 0;
@@ -37,11 +37,7 @@ int where_far(const struct point *pt, const struct machine *m, struct where *w, 
 		return fs_refuse(ENODEV, why, len, "nic=peer needs a GPU: %s", m->gpu_reason[0] ? m->gpu_reason : "none found");
 	w->far_gpu = g;
 	if (fs_is(pt, "nic_gpu", "auto")) {
-		for (n = 0; n < m->ngpus; n++)
-			if (n != g && g < m->ngpus && m->gpu[g].peers >> n & 1 && m->gpu[n].peers >> g & 1)
-				break;
-		if (n < m->ngpus)
-			w->far_gpu = n;
+		w->far_gpu = g < m->ngpus ? machine_far(m, g) : g;
 	} else if (!fs_is(pt, "nic_gpu", "gpu")) {
 		w->far_gpu = (int)fs_num(pt, "nic_gpu");
 	}
@@ -82,7 +78,6 @@ int where_host(const struct point *pt, const struct machine *m, int host, struct
 {
 	const char *pci = w->issuer_gpu >= 0 && w->issuer_gpu < m->ngpus ? m->gpu[w->issuer_gpu].pci : "";
 	char nodes[256];
-	int k = 0;
 
 	w->fault = fs_word(pt, "fault");
 	if (w->fault != FAULT_NONE && w->fault != FAULT_WRONG_PLACE)
@@ -94,9 +89,7 @@ int where_host(const struct point *pt, const struct machine *m, int host, struct
 	if (w->node >= 0 && !numa_has(w->node))
 		return fs_refuse(ENODEV, why, len, "numa=%d: here memory is on node %s", w->node, numa_nodes(nodes, sizeof(nodes)));
 	w->cpu = fs_is(pt, "cpu", "auto") ? pin_cpu_near(pci, 0, NULL) : (int)fs_num(pt, "cpu");
-	while (k < pin_cpus() && pin_cpu(k) != w->cpu)
-		k++;
-	return k < pin_cpus() ? 0 : fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", w->cpu);
+	return pin_may(w->cpu) ? 0 : fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", w->cpu);
 }
 
 int where_fits(const struct machine *m, int place, uint64_t bytes, const char *what, char *why, size_t len)
@@ -136,12 +129,10 @@ int where_seats(const struct point *pt, struct where *w, int nic_gpu, char *why,
 int where_nic_cpu(const struct point *pt, const struct machine *m, const struct where *w, int *cpu, char *why, size_t len)
 {
 	const char *pci = w->issuer_gpu >= 0 ? m->gpu[w->issuer_gpu].pci : "";
-	int beside = w->issuer_gpu >= 0 && pin_cpus() > 3 ? 3 : pin_cpus() > 1, k = 0;
+	int beside = w->issuer_gpu >= 0 && pin_cpus() > 3 ? 3 : pin_cpus() > 1;
 
 	*cpu = fs_is(pt, "nic_cpu", "auto") ? pin_cpu_near(pci, beside, NULL) : (int)fs_num(pt, "nic_cpu");
-	while (k < pin_cpus() && pin_cpu(k) != *cpu)
-		k++;
-	if (k == pin_cpus())
+	if (!pin_may(*cpu))
 		return fs_refuse(ENODEV, why, len, "nic_cpu=%d: this process may not run there", *cpu);
 	if (w->issuer_gpu >= 0 || *cpu != w->cpu)
 		return 0;

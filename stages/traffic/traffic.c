@@ -18,7 +18,7 @@
 #define SHARE_MIN 0.5        /* of its time that a load has to get, or the rows are flagged */
 
 struct traffic {
-	int kind, level;
+	int kind, level, device; /* GPU; -1: none takes part */
 	struct traffic_gpu *gpu;
 	uint8_t *src, *dst;      /* of TRAFFIC_HOST */
 	uint64_t bytes, pieces, begin_ns, end_ns, busy_ns;
@@ -29,8 +29,18 @@ struct traffic {
 
 static int kind_of(const struct point *pt) { return fs_word(pt, "load"); }
 
-/* GPU of the issuer or, with a CPU in its place, of the NIC: the load's too. */
-static int device_of(const struct point *pt) { return (int)fs_num(pt, "gpu"); }
+/* GPU of the issuer or, with a CPU in its place, of the NIC: the load's too. It may be none that `m` has. */
+static int device_of(const struct point *pt, const struct machine *m)
+{
+	int g = (int)fs_num(pt, "gpu");
+
+	if (!fs_probe_reads(pt->probe, "nic") || !fs_is(pt, "nic", "peer") || !fs_probe_reads(pt->probe, "issuer") ||
+	    !fs_is(pt, "issuer", "cpu") || fs_is(pt, "nic_gpu", "gpu"))
+		return g;
+	if (!fs_is(pt, "nic_gpu", "auto"))
+		return (int)fs_num(pt, "nic_gpu");
+	return g < m->ngpus ? machine_far(m, g) : g;
+}
 
 static int other_of(const struct machine *m, int g)
 {
@@ -57,7 +67,7 @@ static int busy_cpus(const struct point *pt)
 
 static int traffic_check(const struct point *pt, const struct machine *m, char *why, size_t len)
 {
-	int kind = kind_of(pt), g = device_of(pt), cpus = pin_cpus();
+	int kind = kind_of(pt), g = device_of(pt, m), cpus = pin_cpus();
 
 	if (kind == TRAFFIC_NONE) {
 		if (fs_num(pt, "load_level") == 100)
@@ -185,7 +195,7 @@ static void traffic_free(struct traffic *l)
 static int traffic_begin(const struct point *pt, void **state)
 {
 	struct traffic *l;
-	int kind = kind_of(pt), g = device_of(pt), rc = 0;
+	int kind = kind_of(pt), g = device_of(pt, suite_machine()), rc = 0;
 
 	*state = NULL;
 	if (kind == TRAFFIC_NONE)
@@ -195,6 +205,7 @@ static int traffic_begin(const struct point *pt, void **state)
 		return fs_fail(ENOMEM, "no memory for the load");
 	l->kind = kind;
 	l->level = (int)fs_num(pt, "load_level");
+	l->device = kind == TRAFFIC_HOST ? -1 : g;
 	if (kind == TRAFFIC_HOST) {
 		l->src = aligned_alloc(4096, TRAFFIC_PIECE);
 		l->dst = aligned_alloc(4096, TRAFFIC_PIECE);
@@ -208,6 +219,7 @@ static int traffic_begin(const struct point *pt, void **state)
 	/* whose half an SM is in can't be measured once a load holds SMs */
 	if (!rc && (kind == TRAFFIC_SM_READ || kind == TRAFFIC_SM_WRITE || kind == TRAFFIC_HBM) && fs_is(pt, "nic", "peer"))
 		rc = seats_map(g, seats_sm(pt));
+	pin_watch();
 	if (!rc)
 		rc = service_start(&l->service, "load", own_cpu(), traffic_serve, l, PATIENCE_S);
 	if (rc) {
@@ -224,7 +236,7 @@ static int traffic_row(const struct traffic *l, struct rows *out)
 {
 	double ns = (double)(l->end_ns - l->begin_ns), busy = (double)l->busy_ns / ns, want = l->level / 100.0;
 	struct row *r = rows_add(out);
-	char why[160];
+	char why[200];
 
 	if (!r)
 		return fs_fail(ENOMEM, "no memory for rows");
@@ -234,6 +246,14 @@ static int traffic_row(const struct traffic *l, struct rows *out)
 		 l->kind == TRAFFIC_PEER ? "nvlink" : "pcie");
 	summary_one(&r->s, (double)l->bytes / ns);
 	r->s.n = l->pieces;
+	if (l->device >= 0)
+		rows_found(out, "load_gpu", "%d", l->device);
+	if (pin_threads(own_cpu()) > 1) {
+		snprintf(why, sizeof(why), "the load's thread shares CPU %d with another one of this point's; legal without: more CPUs, or nic_cpu, helper_cpu and cpu elsewhere",
+			 own_cpu());
+		for (size_t i = 0; i < out->n; i++)
+			row_flag(&out->row[i], "crowded", why);
+	}
 	if (busy < SHARE_MIN * want) {
 		snprintf(why, sizeof(why), "the load was under way %.0f %% of the time, %d %% was asked for: its thread didn't get its CPU",
 			 busy * 100, l->level);

@@ -168,6 +168,8 @@ static int reg_resolve(const struct point *pt, const struct machine *m, struct r
 			  m->gpu_reason[0] ? m->gpu_reason : "none found");
 	if (k->gpu && g >= m->ngpus)
 		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	if (!fs_is(pt, "cpu", "auto") && !pin_may((int)fs_num(pt, "cpu")))
+		return fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", (int)fs_num(pt, "cpu"));
 	if (huge && !host_has_huge(why, len))
 		return -ENODEV;
 	return enough(pt, m, r, why, len);

@@ -64,7 +64,7 @@ static int resolve_set(const struct point *pt, const struct machine *m, struct t
 
 int tlb_resolve(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
 {
-	int huge = fs_is(pt, "host_page", "2m"), n = pin_cpus(), k = 0, rc;
+	int huge = fs_is(pt, "host_page", "2m"), rc;
 
 	memset(c, 0, sizeof(*c));
 	c->device = fs_is(pt, "issuer", "gpu") ? (int)fs_num(pt, "gpu") : -1;
@@ -80,7 +80,5 @@ int tlb_resolve(const struct point *pt, const struct machine *m, struct tlb_conf
 		return rc;
 	c->cpu = !fs_is(pt, "cpu", "auto") ? (int)fs_num(pt, "cpu") :
 		 pin_cpu_near(c->device >= 0 ? m->gpu[c->device].pci : "", 0, NULL);
-	while (k < n && pin_cpu(k) != c->cpu)
-		k++;
-	return k < n ? 0 : fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", c->cpu);
+	return pin_may(c->cpu) ? 0 : fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", c->cpu);
 }
