@@ -110,14 +110,18 @@ static int resolve_signal(const struct point *pt, struct rate_conf *c, char *why
 {
 	uint32_t signal = (uint32_t)fs_num(pt, "signal"), batch = c->path.batch;
 	uint32_t log_n = c->path.log_n - (post_blocks(c->path.choice.kind) - 1), entries = 1u << log_n; /* messages that the queue holds */
+	uint32_t least = batch + signal - 1; /* messages under way of which one surely asks */
 
 	if (signal & (signal - 1))
 		return fs_refuse(EINVAL, why, len, "signal=%u: a rate's loop counts by shifts; legal: powers of two", signal);
 	if (signal > batch ? signal % batch : batch % signal)
 		return fs_refuse(EINVAL, why, len, "signal=%u with batch=%u: legal where one is a multiple of the other", signal, batch);
-	if (c->path.nic->completes && c->path.depth < batch + signal - 1)
-		return fs_refuse(EINVAL, why, len, "depth=%u with batch=%u and signal=%u: a batch would wait for a completion that is never asked for; legal: depth=%u..%u",
-			  c->path.depth, batch, signal, batch + signal - 1, entries);
+	if (c->path.nic->completes && c->path.depth < least) {
+		while (entries < least)
+			entries <<= 1;
+		return fs_refuse(EINVAL, why, len, "depth=%u with batch=%u and signal=%u: a batch would wait for a completion that is never asked for; legal: depth=%u..%u with entries=%u",
+			  c->path.depth, batch, signal, least, entries, entries * post_blocks(c->path.choice.kind));
+	}
 	if (fs_is(pt, "cq", "collapsed") && !c->path.nic->completes)
 		return fs_refuse(EINVAL, why, len, "cq=collapsed with nic=null: nobody completes anything; legal: cq=ring");
 	c->path.collapsed = fs_is(pt, "cq", "collapsed");
