@@ -155,6 +155,37 @@ static void what_cannot_be_is_refused(void **state)
 	}
 }
 
+/* Of three GPUs that a load beside each would tell apart: 0 reaches 1, 1 reaches 0, nobody else anybody. */
+static const struct { const char *point; int code; const char *says; } of_gpus[] = {
+	{ "issuer=gpu nic=peer load=peer", 0, "" }, { "issuer=cpu nic=peer load=peer", 0, "" },
+	{ "issuer=cpu nic=peer nic_gpu=gpu gpu=2 load=peer", ENODEV, "GPU 2 reaches" },
+	{ "issuer=cpu nic=peer nic_gpu=2 load=peer", ENODEV, "GPU 2 reaches" },
+	{ "issuer=cpu nic=peer nic_gpu=3 load=h2d", ENODEV, "GPU 3" },
+	{ "issuer=gpu nic=peer nic_gpu=2 load=peer", 0, "" }, /* control: the issuer's, which reaches one */
+	{ "issuer=cpu nic=soft nic_gpu=2 load=peer", 0, "" }, { "issuer=gpu nic=soft gpu=2 load=peer", ENODEV, "GPU 2 reaches" },
+};
+
+static void a_load_is_of_the_gpu_that_takes_part(void **state)
+{
+	struct machine three = { .cpus = 2, .ngpus = 3 };
+
+	(void)state;
+	if (pin_cpus() < 3)
+		print_message("with CPUs for a load beside issuer and NIC, all of these would be tried\n");
+	three.gpu[0].peers = 2;
+	three.gpu[1].peers = 1;
+	for (size_t i = 0; i < sizeof(of_gpus) / sizeof(of_gpus[0]); i++) {
+		char why[256] = "";
+		struct point pt;
+
+		if (pin_cpus() < 3 && strstr(of_gpus[i].point, "issuer=cpu nic=soft"))
+			continue;
+		point_of(&pt, of_gpus[i].point);
+		if (traffic_beside.check(&pt, &three, why, sizeof(why)) != -of_gpus[i].code || !strstr(why, of_gpus[i].says))
+			fail_msg("%s: %s", of_gpus[i].point, why);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +193,7 @@ int main(void)
 		cmocka_unit_test(a_level_is_a_share),
 		cmocka_unit_test(another_point),
 		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(a_load_is_of_the_gpu_that_takes_part),
 	};
 
 	if (pin_cpus() < 2) {

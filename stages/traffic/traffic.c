@@ -88,7 +88,7 @@ static int traffic_check(const struct point *pt, const struct machine *m, char *
 		return -ENODEV;
 	}
 	if (g >= m->ngpus) {
-		snprintf(why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+		snprintf(why, len, "a load of GPU %d: this machine has GPU 0..%d", g, m->ngpus - 1);
 		return -ENODEV;
 	}
 	if (kind == TRAFFIC_PEER && other_of(m, g) < 0) {
