@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probes `tlb` and `register` of the real program: a config of both in small runs on any
 machine, its rows hold together, and what can't be is refused before anything runs."""
+import configparser
 import fcntl
 import json
 import os
@@ -163,9 +164,18 @@ class Translation(Case):
         self.assertRegex(r.stdout, r'mechanism=mlock staged_from=host [^:]*host_page=4k[^:]*: .* 4 KiB to 1 MiB \(3 sizes\)')
 
     def test_the_full_config_is_legal(self):
-        for name in ('translation.ini', 'staging.ini'):
+        for name in ('translation.ini', 'staging.ini', 'crossover.ini'):
             r = self.run_it('run', os.path.join(CONFIGS, name), '--dry-run')
             self.assertIn('points', r.stdout, name)
+
+    def test_crossover_has_the_arms_of_translation(self):
+        def sections(name):
+            ini = configparser.ConfigParser()
+            ini.read(os.path.join(CONFIGS, name))
+            return {s: dict(ini[s]) for s in ini.sections() if s != 'global'}
+        few, all_of_them = sections('crossover.ini'), sections('translation.ini')
+        self.assertEqual(few, {s: v for s, v in all_of_them.items() if v.get('registration') in ('staged', 'on-demand')})
+        self.assertEqual(len(few), 6)
 
     def refused(self, words, *args):
         r = self.run_it('run', *args, '-o', self.out, code=USAGE)
