@@ -21,6 +21,7 @@ import glob
 import json
 import os
 import re
+import subprocess
 import sys
 import unittest
 
@@ -256,6 +257,13 @@ class Numbers(unittest.TestCase):
                 found += 1
             self.assertTrue(check('README.md', right[:mark.start()] + right[mark.end():], files)[0])
         self.assertGreater(found, 5)
+
+    def test_a_text_that_a_script_wrote_is_what_it_says_today(self):
+        script = os.path.join(ROOT, 'scripts', 'crossover.py')
+        for path in glob.glob(os.path.join(ROOT, 'results', '*', 'crossover.txt')):
+            said = subprocess.run([sys.executable, script, path[:-len('.txt')]], capture_output=True, text=True, check=True).stdout
+            with open(path, encoding='utf-8') as f:
+                self.assertEqual(f.read(), said, path)
 
     def test_small_texts(self):
         files = Files(ROOT)

@@ -3,8 +3,9 @@
 #
 #   crossing/ crossing-2/ contention/ contention-2/ translation/ translation-2/
 #                             fivestage run configs/NAME.ini, twice
+#   contention-5/             the same with --repeat 5: five processes, if it is there
 #   crossing-quick/ translation-quick/
-#   crossover/                the sections of translation.ini that scripts/crossover.py compares, several times
+#   crossover/                fivestage run configs/crossover.ini --repeat 5; without it translation/ is asked
 #   nvbandwidth.txt           nvbandwidth (github.com/NVIDIA/nvbandwidth) on the same machine, minutes apart; of several
 #                             runs, one after another in it, the range counts
 
@@ -56,6 +57,14 @@ under() {
 	off=$(calc "100 * ($b / $a - 1)")
 	verdict "$off <= $load_percent && $off >= -$load_percent" "$what, load=$load" \
 		"$(awk "BEGIN { printf \"%.0f and %.0f ns, %+.1f %%\", $a, $b, $off }"); $grown" "two runs within $load_percent %" "$d/contention"
+	[ -d "$d/contention-5" ] || return
+	series "$d/contention-5" "$(id path "$@" "load=$load")" total - latency "$messages"
+	if [ -n "$why" ]; then
+		line "NOT MET" "the same in several processes" - "each two within $load_percent %" "$from" "$why"
+		return
+	fi
+	verdict "$reps >= 3 && $hi / $lo - 1 <= $load_percent / 100" "the same in several processes" \
+		"$(awk "BEGIN { printf \"%.0f to %.0f ns in %d, %.1f %%\", $lo, $hi, $reps, 100 * ($hi / $lo - 1) }")" "each two within $load_percent %" "$d/contention-5"
 }
 
 # twice NAME: medians of the rows of two runs, by what takes part: GPUs and their memory alone; host memory, or a CPU as NIC,
@@ -143,10 +152,10 @@ crossing_targets() {
 	[ -d "$both" ] || both=$d/translation
 	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$both" 2>&1)
 	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "registering against copying" \
-		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$both"
+		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover at //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$both"
 	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/staging" --metric total_with_registration 2>&1)
 	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "the same, by a proxy for a GPU" \
-		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | head -n 1)" "found or excluded" "$d/staging"
+		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover at //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$d/staging"
 	twice crossing
 	twice contention
 	twice translation
