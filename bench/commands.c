@@ -25,7 +25,7 @@ const struct command fs_commands[] = {
 			"it measures the points that are missing and, once more, those that failed; what "
 			"else stands is kept as it is. It takes what to measure, --seed, --repeat and --raw "
 			"from the directory; where they are given they must be the same, and so must "
-			"program, GPUs and CPU.",
+			"program, GPUs, CPU and the CPUs it may use.",
 	},
 	{
 		.name = "list", .run = cmd_list,

@@ -208,8 +208,11 @@ static int point_run(struct conduct *c, int point, int rep)
 		err = mark_rows(&rs, FS_SKIPPED, "absent", pp->why);
 	else
 		err = measure(c, point, rep, &rs, &found, &e);
-	if (!pp->skipped && c->opt->raw)
-		results_raw_done(&c->res, point, rep, !err && !e.err);
+	if (!pp->skipped && c->opt->raw) {
+		int rc = results_raw_done(&c->res, point, rep, !err && !e.err);
+
+		err = err ? err : rc;
+	}
 	if (!err && e.err)
 		err = mark_rows(&rs, e.err == -ENODEV && may_skip(c->plan, point) ? FS_SKIPPED : FS_FAILED,
 				e.code, e.reason);

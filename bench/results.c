@@ -335,6 +335,7 @@ void results_raw_path(const struct results *r, int point, int rep, int finished,
 int results_raw_done(struct results *r, int point, int rep, int ok)
 {
 	char tmp[4096], whole[4096];
+	int rc;
 
 	results_raw_path(r, point, rep, 0, tmp, sizeof tmp);
 	results_raw_path(r, point, rep, 1, whole, sizeof whole);
@@ -342,10 +343,8 @@ int results_raw_done(struct results *r, int point, int rep, int ok)
 		unlink(tmp);
 		return 0;
 	}
-	/* A probe that has no samples leaves none. */
-	if (rename(tmp, whole) && errno != ENOENT)
-		return fs_fail(errno, "%s: %s", whole, strerror(errno));
-	return 0;
+	rc = file_place(tmp, whole);
+	return rc == -ENOENT ? 0 : rc; /* a probe that has no samples leaves none */
 }
 
 /* Peaks of resident memory, ours and that of the children that lived together. */

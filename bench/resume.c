@@ -292,7 +292,7 @@ static int machine_same(const struct resume *u, const char *dir, const struct ma
 {
 	const json_t *gpus = json_object_get(json_object_get(u->run, "machine"), "gpus");
 	json_t *env = environment_json();
-	const char *was = NULL, *is = NULL;
+	const char *was = NULL, *is = NULL, *were = NULL, *are = NULL;
 	int rc = 0;
 
 	if ((int)json_array_size(gpus) != m->ngpus)
@@ -305,6 +305,12 @@ static int machine_same(const struct resume *u, const char *dir, const struct ma
 	json_unpack(env, "{s:{s:s}}", "cpu", "model", &is);
 	if (!rc && was && is && strcmp(was, is))
 		rc = fs_fail(EINVAL, "%s: begun on another CPU: %s; this is %s", dir, was, is);
+	/* Threads are pinned within these, and memory is near them or not; programs before this didn't tell. */
+	json_unpack(u->run, "{s:{s:{s:{s:s}}}}", "environment", "before", "cpu", "allowed", &were);
+	json_unpack(env, "{s:{s:s}}", "cpu", "allowed", &are);
+	if (!rc && were && are && strcmp(were, are))
+		rc = fs_fail(EINVAL, "%s: begun on the CPUs %s; this process may use %s (taskset -c %s goes on as before, if it may use them)",
+			     dir, were, are, were);
 	json_decref(env);
 	return rc;
 }

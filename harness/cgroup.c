@@ -97,6 +97,22 @@ static void look_up(const char *root, const char *mount, const char *rest, int v
 	free(dir);
 }
 
+/* In mountinfo blanks and backslashes of a path are three octal digits behind a backslash (proc(5)). */
+static void unescape(char *path)
+{
+	char *to = path;
+
+	for (const char *p = path; *p; p++) {
+		if (*p == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' && p[3] <= '7') {
+			*to++ = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 3;
+		} else {
+			*to++ = *p;
+		}
+	}
+	*to = 0;
+}
+
 static void look_at_groups(const char *root, int v2, const char *controller, look *see, void *found)
 {
 	char *path = group_of_process(root, v2, controller), *line = NULL;
@@ -110,6 +126,8 @@ static void look_at_groups(const char *root, int v2, const char *controller, loo
 		if (!dash || sscanf(line, "%*s %*s %*s %4095s %4095s", top, mount) != 2 ||
 		    sscanf(dash, " - %31s %*s %1023s", type, options) != 2)
 			continue;
+		unescape(top);
+		unescape(mount);
 		if (v2 ? !strcmp(type, "cgroup2") : !strcmp(type, "cgroup") && listed(options, controller))
 			look_up(root, mount, below(path, top), v2, see, found);
 	}

@@ -79,6 +79,35 @@ static int sync_dir_of(const char *path)
 	return rc;
 }
 
+/* The last two steps to a file that stands. */
+static int rename_synced(const char *tmp, const char *whole)
+{
+	int rc;
+
+	if (rename(tmp, whole)) {
+		rc = -errno;
+		unlink(tmp);
+		return fs_fail(-rc, "%s: can't rename: %s", whole, strerror(-rc));
+	}
+	rc = sync_dir_of(whole);
+	return rc ? fs_fail(-rc, "%s: can't sync its directory: %s", whole, strerror(-rc)) : 0;
+}
+
+int file_place(const char *tmp, const char *whole)
+{
+	int fd = open(tmp, O_RDONLY | O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : fs_fail(errno, "%s: %s", whole, strerror(errno));
+	rc = sync_fd(fd);
+	close(fd);
+	if (rc) {
+		unlink(tmp);
+		return fs_fail(-rc, "%s: can't sync: %s", whole, strerror(-rc));
+	}
+	return rename_synced(tmp, whole);
+}
+
 int outfile_commit(struct outfile *o)
 {
 	const char *step = "write";
@@ -99,18 +128,11 @@ int outfile_commit(struct outfile *o)
 		rc = -errno;
 	}
 	o->f = NULL;
-	if (!rc && rename(o->tmp, o->path)) {
-		step = "rename";
-		rc = -errno;
-	}
 	if (rc) {
 		unlink(o->tmp);
 		return fs_fail(-rc, "%s: can't %s: %s", o->path, step, strerror(-rc));
 	}
-	rc = sync_dir_of(o->path);
-	if (rc)
-		return fs_fail(-rc, "%s: can't sync its directory: %s", o->path, strerror(-rc));
-	return 0;
+	return rename_synced(o->tmp, o->path);
 }
 
 void outfile_abort(struct outfile *o)

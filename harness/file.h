@@ -19,6 +19,9 @@ int outfile_open(struct outfile *o, const char *dir, const char *name);
  * and returns -errno with a reason (a full disk is seen here). */
 int outfile_commit(struct outfile *o);
 void outfile_abort(struct outfile *o);
+/* A closed file that another process wrote under the name `tmp`, of the same directory: synced, renamed, the
+ * directory synced. -errno with a reason that names `whole`; -ENOENT without a word when there is no `tmp`. */
+int file_place(const char *tmp, const char *whole);
 
 /* Strict JSON, indented, NaN refused (-EINVAL), atomically. */
 int json_write(const char *dir, const char *name, const json_t *j);

@@ -251,6 +251,8 @@ static json_t *cpu_part(void)
 	json_object_set_new(j, "model", value_json("/proc/cpuinfo", "model name"));
 	json_object_set_new(j, "microcode", value_json("/proc/cpuinfo", "microcode"));
 	json_object_set_new(j, "online", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+	/* what threads are pinned within; a scheduler of a cluster gives each job its own */
+	json_object_set_new(j, "allowed", value_json("/proc/self/status", "Cpus_allowed_list"));
 	json_object_set_new(j, "quota", quota_json());
 	if (value_of("/proc/cpuinfo", "flags", flags, sizeof(flags)))
 		json_object_set_new(j, "hypervisor", reason("/proc/cpuinfo has no flags"));

@@ -7,7 +7,7 @@ the same, by the rows of a result directory of `fivestage run`.
 
 Each experiment of the probe `path` that varies the variable gets a line: its largest stage at the first value, and each value
 at which another stage is the largest. A stage takes over where its interval lies above the other's; between it
-is undecided. Each pair of experiments gets a line: at which values their totals are the same within so
+is undecided, and so is a figure without an interval. Each pair of experiments gets a line: at which values their totals are the same within so
 many percent, and who is faster where they aren't. docs/method.md says more.
 
   --over      what is varied (default: size)
@@ -17,6 +17,7 @@ many percent, and who is faster where they aren't. docs/method.md says more.
 Needs Python alone. Exit codes: 0 said; 2 refused, with one sentence that says why.
 """
 import itertools
+import math
 import os
 import sys
 
@@ -66,7 +67,8 @@ def text_of(variable, value):
 
 
 def bounds(m):
-    return (m.mean, m.mean) if m.lo is None else (m.lo, m.hi)
+    """A time's interval; of one message there is none, and it may be any."""
+    return (0, math.inf) if m.lo is None else (m.lo, m.hi)
 
 
 def largest(stages):
@@ -115,7 +117,7 @@ def spans(values, variable):
 def ratio(a, b):
     """Of the totals, with the worst of both intervals."""
     (alo, ahi), (blo, bhi) = bounds(a), bounds(b)
-    return a.mean / b.mean, alo / bhi, ahi / blo
+    return a.mean / b.mean, alo / bhi, ahi / blo if blo > 0 else math.inf
 
 
 def compared(one, other, names, variable, share):

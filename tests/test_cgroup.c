@@ -134,6 +134,15 @@ static void a_container_sees_its_own_group_as_the_top(void **unused)
 	leaves(3000000);
 	process("0::/docker/abc\n", "30 23 0:26 /docker/ab /sys/fs/cgroup rw - cgroup2 cgroup rw\n"); /* another's name */
 	leaves(4000000);
+	/* a blank in a mount's name, and what only looks like one */
+	says("sys/fs/a b/memory.max", "2000000\n");
+	process("0::/\n", "30 23 0:26 / /sys/fs/a\\040b rw - cgroup2 cgroup rw\n");
+	leaves(2000000);
+	says("sys/fs/a\\09b\\/memory.max", "1000000\n");
+	process("0::/\n", "30 23 0:26 / /sys/fs/a\\13409b\\134 rw - cgroup2 cgroup rw\n");
+	leaves(1000000);
+	process("0::/\n", "30 23 0:26 / /sys/fs/a\\09b\\ rw - cgroup2 cgroup rw\n");
+	leaves(1000000);
 }
 
 static void v1_and_both_at_once(void **unused)

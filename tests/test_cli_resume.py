@@ -175,6 +175,35 @@ class Resume(Case):
         self.path('out/run.json', json.dumps(j))
         self.refuse(words=['another CPU: Another 9000'])
 
+    def test_other_cpus(self):
+        self.make()
+        here = os.sched_getaffinity(0)
+        one = min(here)
+        self.cut()
+        j = self.run_json()
+        was = j['environment']['before']['cpu']['allowed']
+        os.sched_setaffinity(0, {one})
+        self.addCleanup(os.sched_setaffinity, 0, here)
+        if len(here) > 1:
+            self.refuse(words=[f'begun on the CPUs {was}; this process may use {one} (taskset -c {was} goes on'])
+        j['environment']['before']['cpu']['allowed'] = str(one)
+        self.path('out/run.json', json.dumps(j))
+        self.resume()
+
+    def test_samples_that_cant_stand(self):
+        self.make('--raw')
+        name = next(n for n in self.points() if not n.endswith('.samples.csv'))
+        self.cut()
+        os.unlink(os.path.join(self.out, 'points', name))
+        samples = os.path.join(self.out, 'points', name[:-len('.csv')] + '.samples.csv')
+        if os.path.exists(samples):
+            os.unlink(samples)
+        os.mkdir(samples)
+        r = self.run_it('run', '--resume', '-o', self.out, code=FAILED)
+        self.assertIn('.samples.csv: ', r.stderr)
+        os.rmdir(samples)
+        self.resume()
+
     def test_other_directories(self):
         self.path('out/kept', 'x')
         self.refuse(words=['no directory of a run: there is kept, and no run.json'])

@@ -121,6 +121,40 @@ static void unseen_until_committed(void **state)
 	assert_int_equal(entries(), 1);
 }
 
+static void written(const char *name, const char *words)
+{
+	FILE *f = fopen(at(name), "w");
+
+	assert_non_null(f);
+	fputs(words, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* What another process has written under another name. */
+static void placed(void **state)
+{
+	char tmp[128], whole[128];
+
+	(void)state;
+	strcpy(tmp, at(".s.csv.tmp0"));
+	strcpy(whole, at("s.csv"));
+	assert_int_equal(file_place(tmp, whole), -ENOENT);
+	written(".s.csv.tmp0", "one\n");
+	assert_int_equal(file_place(tmp, whole), 0);
+	assert_string_equal(content("s.csv"), "one\n");
+	written(".s.csv.tmp0", "two\n");
+	assert_int_equal(file_place(tmp, whole), 0);
+	assert_string_equal(content("s.csv"), "two\n");
+	assert_int_equal(entries(), 1);
+
+	strcpy(whole, at("taken"));
+	assert_int_equal(mkdir(whole, 0700), 0);
+	written(".s.csv.tmp0", "three\n");
+	assert_int_equal(file_place(tmp, whole), -EISDIR);
+	assert_non_null(strstr(fs_reason(), "taken: can't rename"));
+	assert_int_equal(entries(), 2);
+}
+
 /* A full disk: writes beyond 8 KiB fail. */
 static void disk_fill(int full)
 {
@@ -252,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(unseen_until_committed, setup, teardown),
+		cmocka_unit_test_setup_teardown(placed, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_disk_is_seen, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_failures_leave_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(json_is_strict, setup, teardown),

@@ -76,6 +76,17 @@ class Takeover(Case):
         Sized(self.dir).path('a').path('b', slow=900).write(wide)
         self.assertIn('undecided at 256 KiB', self.said()[2])
 
+    def test_without_an_interval_nothing_is_sure(self):
+        def single(row):
+            if row[13] in ('total', 'crossing') and row[1] and row[8] == '262144':
+                row[20:22] = ['', '']
+            return row
+
+        Sized(self.dir).path('a').path('b', slow=900).write(single)
+        a, _, both = self.said()
+        self.assertIn('; undecided from 256 KiB on', a)
+        self.assertIn('undecided at 256 KiB', both)
+
     def test_repetitions_that_failed_are_counted(self):
         def trouble(value, rep):
             return None if value != '8' else ('failed', 'gone') if rep < 4 else ('flagged', 'crowded')
