@@ -162,6 +162,8 @@ int results_close(struct results *r, int complete, const char *how_far, int exit
 void results_free(struct results *r);
 /* merge.c: summary.csv and samples.csv. */
 int results_merge(struct results *r);
+/* Does summary.csv stand in the directory? */
+int results_there(const struct options *o);
 
 /* ---- conduct.c: a plan is run ---- */
 struct hooks {

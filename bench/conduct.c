@@ -291,7 +291,7 @@ static void say_how_it_stopped(const struct conduct *c, int err, const char *how
 
 static int run_all(struct conduct *c, const struct machine *m)
 {
-	int total = c->plan->npoints * c->opt->repeat, code, err;
+	int total = c->plan->npoints * c->opt->repeat, code, err, closed;
 	char how_far[128];
 
 	err = results_open(&c->res, c->plan, m, c->opt, c->stands);
@@ -308,9 +308,10 @@ static int run_all(struct conduct *c, const struct machine *m)
 	snprintf(how_far, sizeof how_far, "%d of %d: %d ok, %d flagged, %d failed, %d skipped",
 		 c->done, total, c->tally.ok, c->tally.flagged, c->tally.failed, c->tally.skipped);
 	c->res.children_kb = c->crew.peak_kb;
-	if (results_close(&c->res, !err, how_far, code) && !err)
+	closed = results_close(&c->res, !err, how_far, code);
+	if (closed && !err)
 		code = FS_EXIT_FAILED;
-	if (err)
+	if (err || closed)
 		say_how_it_stopped(c, err, how_far);
 	return code;
 }
@@ -331,8 +332,8 @@ int conduct(struct plan *p, const struct machine *m, const struct options *o,
 			fs_note("%s: %d points and repetitions stand, %d failed and %d missing ones %s", o->dir,
 				o->from->kept, o->from->failed, o->from->missing, o->from->failed + o->from->missing ?
 				"are measured now" : "are left: nothing is measured");
-		/* What is whole stays as it is, to the byte. */
-		if (o->from && o->from->complete && c.done == p->npoints * o->repeat) {
+		/* What is whole stays as it is, to the byte; a table that is gone is merged again. */
+		if (o->from && o->from->complete && c.done == p->npoints * o->repeat && results_there(o)) {
 			results_tidy(&c.res, p, o);
 			code = exit_of(&c.tally);
 		} else

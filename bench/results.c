@@ -325,6 +325,14 @@ int results_point(struct results *r, int point, int rep, int seq, uint64_t t_sta
 	return outfile_commit(&o);
 }
 
+int results_there(const struct options *o)
+{
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/summary.csv", o->dir);
+	return !access(path, F_OK);
+}
+
 void results_raw_path(const struct results *r, int point, int rep, int finished, char *buf, size_t len)
 {
 	/* hidden until it is whole, as every other file (dir_sweep knows the name) */

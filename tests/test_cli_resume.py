@@ -100,6 +100,16 @@ class Resume(Case):
             if f != 'run.json':
                 self.assertEqual(now[f], whole[f], f)
 
+    def test_a_table_that_is_gone(self):
+        self.make('--raw')
+        whole = self.tree()
+        os.unlink(os.path.join(self.out, 'summary.csv'))
+        self.assertIn('nothing is measured', self.resume().stderr)
+        now = self.tree()
+        for f in whole:
+            if f != 'run.json':
+                self.assertEqual(now[f], whole[f], f)
+
     def test_failed_ones_run_again(self):
         flag = self.path('flag')
         env = {'FS_FAKE_FLAG': flag}

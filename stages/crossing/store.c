@@ -122,7 +122,7 @@ static int posted_arrived(const struct store_mem *m, uint64_t done)
 	uint8_t lines[STORE_LINES * STORE_LINE];
 	int rc = place_read(&m->there, 0, lines, sizeof(lines));
 
-	for (uint64_t v = done; !rc && v > done - STORE_LINES; v--) {
+	for (uint64_t v = done; !rc && v && v + STORE_LINES > done; v--) {
 		uint64_t got;
 
 		memcpy(&got, lines + v % STORE_LINES * STORE_LINE, 8);

@@ -198,7 +198,8 @@ HD void store_ask(const struct store_args *a)
 	a->out->status = 0;
 	a->out->first = 0;
 	for (;;) {
-		uint64_t left = s.end - s.v, stop = s.v + (left < SHUTTLES ? left : SHUTTLES), since;
+		uint64_t left = s.end - s.v, stop = s.v + (left < SHUTTLES ? left : SHUTTLES);
+		struct patience late = { 0, 0 };
 
 		if (s.end == ~(uint64_t)0) {
 			int calm = a->settle ? settled(&g, clock_pair_read(a->gettime)) : 1;
@@ -215,9 +216,8 @@ HD void store_ask(const struct store_args *a)
 		}
 		if (s.v == s.end)
 			break;
-		since = wall_ticks_ns();
 		while (s.v < stop && !store_shuttle(a, &s, stop))
-			if (wall_ticks_ns() - since > a->wait_ns) {
+			if (patience_look(&late) > a->wait_ns) {
 				a->out->status = 1;
 				stop = s.end = s.v;
 			}
