@@ -7,6 +7,7 @@
  * Control: rows with one number off are found out.
  */
 #include "tests/path_rows.h"
+#include "tests/random_points.h"
 
 enum { POINTS = 3000, POINTS_MIN = 50, SEED = 77 };
 #define BUDGET_S 12.0   /* for random points; a busy machine does fewer, POINTS_MIN at least */
@@ -71,35 +72,13 @@ static void every_kind_of_point(void **state)
 		}
 }
 
-static uint64_t seed;
-
-static uint64_t below(uint64_t n)
+static void set_any_word(struct point *pt, const char *name)
 {
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (z ^ (z >> 31)) % n;
-}
-
-static void set_number(struct point *pt, const char *name, uint64_t v)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	assert_int_equal(fs_point_set(pt, name, text), 0);
-}
-
-/* Some word of the variable: any, since what can't be is refused by the probe. */
-static void set_word(struct point *pt, const char *name)
-{
-	struct value *v = &pt->val[fs_var_find(name)];
-	const char *w = fs_vars[fs_var_find(name)].words;
 	uint64_t n = 1;
 
-	for (; *w; w++)
+	for (const char *w = fs_vars[fs_var_find(name)].words; *w; w++)
 		n += *w == '|';
-	*v = (struct value){ .word = (int)below(n), .pair = -1 };
+	set_word(pt, name, n);
 }
 
 static void random_point(struct point *pt)
@@ -109,7 +88,7 @@ static void random_point(struct point *pt)
 
 	point_of(pt, "issuer=cpu");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		set_word(pt, words[i]);
+		set_any_word(pt, words[i]);
 	if (below(8)) /* large pages take long to clear */
 		point_set(pt, "page=4k");
 	point_set(pt, below(4) ? "nic=soft" : "nic=null");
@@ -131,11 +110,11 @@ static void random_point(struct point *pt)
 	}
 	if (!below(8)) {
 		point_set(pt, "metric=latency op=write payload=auto nic=soft depth=1 batch=1 signal=1 mechanism=mlock");
-		set_word(pt, "registration");
+		set_any_word(pt, "registration");
 	}
 	if (!below(8)) {
 		set_number(pt, "mr_count", 1u << below(9));
-		set_word(pt, "mr_order");
+		set_any_word(pt, "mr_order");
 	}
 	if (!below(8))
 		set_number(pt, "xlat_cache", 1u << below(9));
@@ -143,7 +122,7 @@ static void random_point(struct point *pt)
 		static const char *const helps[] = { "submitter", "consumer", "proxy", "notify", "boundary" };
 
 		for (size_t i = 0; i < sizeof(helps) / sizeof(helps[0]); i++)
-			set_word(pt, helps[i]);
+			set_any_word(pt, helps[i]);
 		point_set(pt, "registration=persistent mechanism=populate cq=ring doorbell=record-ring ordering=gpu-fence batch=1");
 		set_number(pt, "proxy_batch", 1 + below(PROXY_BATCH_MAX));
 		if (fs_word(pt, "submitter") != SUBMITTER_PROXY)
