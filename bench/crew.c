@@ -8,6 +8,7 @@
 #include "bench/bench.h"
 #include "harness/clock.h"
 #include "harness/pin.h"
+#include "harness/sysfile.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -98,18 +99,9 @@ void crew_init(struct crew *c)
 
 static long peak_kb_of(pid_t pid)
 {
-	char path[64], line[256];
-	long kb = 0;
-	FILE *f;
+	char kb[32];
 
-	snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "VmHWM: %ld kB", &kb) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kb;
+	return sysfile_value(kb, sizeof kb, "VmHWM", "/proc/%ld/status", (long)pid) ? 0 : atol(kb);
 }
 
 long crew_peak_kb(struct crew *c)

@@ -5,6 +5,7 @@
  * Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst.
  */
 #include "harness/cgroup.h"
+#include "harness/sysfile.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,19 +140,6 @@ static void look_at_groups(const char *root, int v2, const char *controller, loo
 
 /* ---- what is in their files ---- */
 
-/* A file that is one number; 0, or -1: it isn't there, or says "max", -1 or something else. */
-static int number_in(const char *dir, const char *name, uint64_t *n)
-{
-	FILE *f = open_in(dir, name);
-	char text[64] = "", *end = text;
-
-	if (f && fgets(text, sizeof(text), f) && *text >= '0' && *text <= '9')
-		*n = strtoull(text, &end, 10); /* too large a one is the largest */
-	if (f)
-		fclose(f);
-	return end != text && (!*end || *end == '\n') ? 0 : -1;
-}
-
 /* What the kernel can drop when it needs room; shared and locked memory is in none of these. */
 static uint64_t droppable(const char *dir, int v2)
 {
@@ -175,9 +163,10 @@ static void look_at_memory(const char *dir, int v2, void *found)
 {
 	uint64_t *left = found, limit, used, drop;
 
-	if (number_in(dir, v2 ? "memory.max" : "memory.limit_in_bytes", &limit) || limit >= NO_LIMIT)
+	/* "max", -1 and what is no number limit nothing */
+	if (sysfile_number(&limit, "%s/%s", dir, v2 ? "memory.max" : "memory.limit_in_bytes") || limit >= NO_LIMIT)
 		return;
-	if (number_in(dir, v2 ? "memory.current" : "memory.usage_in_bytes", &used))
+	if (sysfile_number(&used, "%s/%s", dir, v2 ? "memory.current" : "memory.usage_in_bytes"))
 		used = 0;
 	drop = droppable(dir, v2);
 	used -= drop < used ? drop : used;
@@ -191,20 +180,17 @@ static void look_at_cpu(const char *dir, int v2, void *found)
 {
 	struct cpu_found *c = found;
 	uint64_t quota = 0, period = 0;
-	char text[64] = "";
-	FILE *f = open_in(dir, v2 ? "cpu.max" : "cpu.cfs_quota_us"); /* "max" and -1: none */
-	int limited, told = f && fgets(text, sizeof(text), f);
+	char text[64];
+	int told = !sysfile_line(text, sizeof(text), "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_quota_us"); /* "max" and -1: none */
+	int limited = told && *text >= '0' && *text <= '9';
 
-	if (f)
-		fclose(f);
-	limited = told && *text >= '0' && *text <= '9';
 	if (limited) {
 		char *end;
 
 		quota = strtoull(text, &end, 10);
 		if (v2)
 			period = strtoull(end, NULL, 10);
-		else if (number_in(dir, "cpu.cfs_period_us", &period))
+		else if (sysfile_number(&period, "%s/cpu.cfs_period_us", dir))
 			period = 0;
 		limited = told = quota && period;
 	} else

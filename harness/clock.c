@@ -28,6 +28,7 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "harness/stats.h"
+#include "harness/sysfile.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -120,27 +121,10 @@ int clock_vouched(const char *source, const char *flags, char *why, size_t len)
 }
 
 #if defined(__x86_64__)
-static void first_line(const char *path, const char *key, char *out, size_t len)
-{
-	FILE *f = fopen(path, "re");
-	char line[8192];
-
-	*out = '\0';
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (strncmp(line, key, strlen(key)))
-			continue;
-		snprintf(out, len, "%s", line + strlen(key));
-		break;
-	}
-	if (f)
-		fclose(f);
-}
-
 static int counter_vouched(char *why, size_t len)
 {
 	unsigned int a, b, c, d;
-	char source[64], flags[8192];
+	char source[64], flags[16384];
 
 	/* Leaf 0x80000007, EDX bit 8: Invariant TSC (Intel SDM volume 3, "Time-Stamp
 	 * Counter"; AMD APM volume 3, appendix E). */
@@ -148,9 +132,9 @@ static int counter_vouched(char *why, size_t len)
 		snprintf(why, len, "CPUID does not call the TSC invariant");
 		return 0;
 	}
-	first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		   "", source, sizeof(source));
-	first_line("/proc/cpuinfo", "flags", flags, sizeof(flags));
+	/* "" where they don't say */
+	sysfile_line(source, sizeof(source), "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+	sysfile_value(flags, sizeof(flags), "flags", "/proc/cpuinfo");
 	return clock_vouched(source, flags, why, len);
 }
 #elif defined(__aarch64__)

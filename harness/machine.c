@@ -24,6 +24,7 @@
 #include "harness/clock.h"
 #include "harness/err.h"
 #include "harness/nvml.h"
+#include "harness/sysfile.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define SYS_CPU "/sys/devices/system/cpu/"
@@ -129,25 +130,10 @@ static json_t *text(const char *s)
 	return j ? j : reason("not UTF-8");
 }
 
-/* First line of a file into out; -errno. */
-static int line_of_file(const char *path, char *out, size_t len)
-{
-	FILE *f = fopen(path, "re");
-	int rc = f ? 0 : -errno;
-
-	if (f && !fgets(out, (int)len, f))
-		rc = -ENODATA;
-	if (f)
-		fclose(f);
-	if (!rc)
-		out[strcspn(out, "\n")] = '\0';
-	return rc;
-}
-
 static json_t *file_json(const char *path)
 {
 	char line[1024], words[1200];
-	int rc = line_of_file(path, line, sizeof(line));
+	int rc = sysfile_line(line, sizeof(line), "%s", path);
 
 	if (!rc)
 		return text(line);
@@ -155,36 +141,11 @@ static json_t *file_json(const char *path)
 	return reason(words);
 }
 
-/* What stands behind `key` and its separator (" \t:=") in a file of such lines;
- * 0, or -1 when there is none. Lines may be long: the flags of a CPU are. */
-static int value_of(const char *path, const char *key, char *out, size_t len)
-{
-	FILE *f = fopen(path, "re");
-	size_t klen = strlen(key), cap = 0;
-	char *line = NULL;
-	int rc = -1;
-
-	while (f && rc && getline(&line, &cap, f) >= 0) {
-		char *v = line + klen;
-
-		if (strncmp(line, key, klen) || !strchr(" \t:=", *v))
-			continue;
-		v += strspn(v, " \t:=\"");
-		v[strcspn(v, "\"\n")] = '\0';
-		snprintf(out, len, "%s", v);
-		rc = 0;
-	}
-	free(line);
-	if (f)
-		fclose(f);
-	return rc;
-}
-
 static json_t *value_json(const char *path, const char *key)
 {
 	char v[512], words[600];
 
-	if (!value_of(path, key, v, sizeof(v)))
+	if (!sysfile_value(v, sizeof(v), key, "%s", path))
 		return text(v);
 	snprintf(words, sizeof(words), "no \"%s\" in %s", key, path);
 	return reason(words);
@@ -245,7 +206,7 @@ static json_t *quota_json(void)
 
 static json_t *cpu_part(void)
 {
-	char flags[16384] = "";
+	char flags[16384];
 	json_t *j = json_object();
 
 	json_object_set_new(j, "model", value_json("/proc/cpuinfo", "model name"));
@@ -254,7 +215,7 @@ static json_t *cpu_part(void)
 	/* what threads are pinned within; a scheduler of a cluster gives each job its own */
 	json_object_set_new(j, "allowed", value_json("/proc/self/status", "Cpus_allowed_list"));
 	json_object_set_new(j, "quota", quota_json());
-	if (value_of("/proc/cpuinfo", "flags", flags, sizeof(flags)))
+	if (sysfile_value(flags, sizeof(flags), "flags", "/proc/cpuinfo"))
 		json_object_set_new(j, "hypervisor", reason("/proc/cpuinfo has no flags"));
 	else
 		json_object_set_new(j, "hypervisor",
@@ -275,15 +236,16 @@ static json_t *frequency_part(void)
 		{"max_khz", SYS_CPU "cpu0/cpufreq/cpuinfo_max_freq"},
 	};
 	json_t *j = files_json(rows, COUNT(rows));
+	uint64_t n;
 	char v[64];
 
 	for (size_t i = 0; i < COUNT(khz); i++)
 		json_object_set_new(j, khz[i].key,
-				    line_of_file(khz[i].path, v, sizeof(v))
-					    ? reason("no cpufreq for CPU 0")
-					    : json_integer(atoll(v)));
+				    sysfile_number(&n, "%s", khz[i].path)
+					    ? reason("cpufreq tells none of CPU 0")
+					    : json_integer((json_int_t)n));
 	/* In a virtual machine this is what the kernel measured at boot. */
-	json_object_set_new(j, "now_mhz", value_of("/proc/cpuinfo", "cpu MHz", v, sizeof(v))
+	json_object_set_new(j, "now_mhz", sysfile_value(v, sizeof(v), "cpu MHz", "/proc/cpuinfo")
 						  ? reason("not in /proc/cpuinfo")
 						  : json_real(atof(v)));
 	return j;
@@ -294,9 +256,9 @@ static json_t *turbo_part(void)
 {
 	char v[16];
 
-	if (!line_of_file(SYS_CPU "intel_pstate/no_turbo", v, sizeof(v)))
+	if (!sysfile_line(v, sizeof(v), SYS_CPU "intel_pstate/no_turbo"))
 		return json_boolean(v[0] == '0');
-	if (!line_of_file(SYS_CPU "cpufreq/boost", v, sizeof(v)))
+	if (!sysfile_line(v, sizeof(v), SYS_CPU "cpufreq/boost"))
 		return json_boolean(v[0] == '1');
 	return reason("neither intel_pstate/no_turbo nor cpufreq/boost can be read");
 }
@@ -313,7 +275,7 @@ static json_t *memory_part(void)
 
 	for (size_t i = 0; i < COUNT(rows); i++)
 		json_object_set_new(j, rows[i].key,
-				    value_of("/proc/meminfo", rows[i].path, v, sizeof(v))
+				    sysfile_value(v, sizeof(v), rows[i].path, "/proc/meminfo")
 					    ? reason("not in /proc/meminfo")
 					    : json_integer(atoll(v)));
 	json_object_set_new(j, "transparent_hugepages",
@@ -340,9 +302,9 @@ static json_t *cmdline_part(void)
 					     "isolcpus=", "nohz_full="};
 	char line[4096], *save = NULL;
 	json_t *list;
-	int rc = line_of_file("/proc/cmdline", line, sizeof(line));
+	int rc = sysfile_line(line, sizeof(line), "/proc/cmdline");
 
-	if (rc)
+	if (rc && rc != -ENODATA) /* an empty one has none of them */
 		return reason(strerror(-rc));
 	list = json_array();
 	for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save))
@@ -409,8 +371,7 @@ static json_t *modules_part(void)
 			json_object_set_new(j, names[i], reason("not loaded"));
 			continue;
 		}
-		snprintf(path, sizeof(path), "/sys/module/%s/version", names[i]);
-		json_object_set_new(j, names[i], line_of_file(path, v, sizeof(v))
+		json_object_set_new(j, names[i], sysfile_line(v, sizeof(v), "/sys/module/%s/version", names[i])
 							 ? json_string("of the kernel")
 							 : text(v));
 	}

@@ -7,6 +7,7 @@
 #include "harness/cgroup.h"
 #include "harness/err.h"
 #include "harness/pin.h"
+#include "harness/sysfile.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,22 +19,12 @@
 enum { POLICY_DEFAULT = 0, POLICY_BIND = 2 }; /* MPOL_*, linux/mempolicy.h */
 enum { NODES_MAX = 1024, PAGES_ASKED = 256 };
 
-static int line_of(const char *path, char *buf, size_t len)
-{
-	FILE *f = fopen(path, "re");
-	int ok = f && fgets(buf, (int)len, f);
-
-	if (f)
-		fclose(f);
-	if (ok)
-		buf[strcspn(buf, "\n")] = 0;
-	return ok && buf[0] ? 0 : -ENOENT;
-}
-
 const char *numa_nodes(char *buf, size_t len)
 {
-	if (line_of(SYS_NODE "/has_memory", buf, len) && line_of(SYS_NODE "/online", buf, len))
-		snprintf(buf, len, "0");
+	char list[4096];
+	int none = sysfile_line(list, sizeof(list), SYS_NODE "/has_memory") && sysfile_line(list, sizeof(list), SYS_NODE "/online");
+
+	snprintf(buf, len, "%s", none ? "0" : list);
 	return buf;
 }
 

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "harness/err.h"
+#include "harness/sysfile.h"
 
 #ifdef HAVE_HWLOC
 #include <hwloc.h>
@@ -55,28 +56,11 @@ static int topo_ok;
 
 /* ---- reading sysfs ---- */
 
-static int file_text(char *out, size_t len, const char *fmt, const char *a, const char *b)
-{
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof(path), fmt, a, b);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	if (!fgets(out, (int)len, f))
-		out[0] = '\0';
-	fclose(f);
-	out[strcspn(out, "\n")] = '\0';
-	return out[0] ? 0 : -ENODATA;
-}
-
 static int cpu_number(int cpu, const char *file, int otherwise)
 {
-	char name[16], text[4096];
+	char text[4096];
 
-	snprintf(name, sizeof(name), "cpu%d", cpu);
-	if (file_text(text, sizeof(text), SYS_CPU "/%s/topology/%s", name, file))
+	if (sysfile_line(text, sizeof(text), SYS_CPU "/cpu%d/topology/%s", cpu, file))
 		return otherwise;
 	return isdigit((unsigned char)text[0]) ? atoi(text) : otherwise;
 }
@@ -259,7 +243,7 @@ static int near_mark(const char *pci, char *near)
 		found += near[i] = (char)hwloc_bitmap_isset(host->cpuset,
 							    (unsigned int)places[i].cpu);
 #endif
-	if (!found && !file_text(list, sizeof(list), SYS_PCI "/%s/%s", name, "local_cpulist"))
+	if (!found && !sysfile_line(list, sizeof(list), SYS_PCI "/%s/local_cpulist", name))
 		for (int i = 0; i < nplaces; i++)
 			found += near[i] = (char)pin_in_list(list, places[i].cpu);
 	for (int i = 1; i < nplaces; i++)
@@ -397,16 +381,14 @@ int pin_node_of_page(const void *p)
 static json_t *nodes_json(void)
 {
 	json_t *nodes = json_array();
-	char online[4096], name[32], cpus[4096];
+	char online[4096], cpus[4096];
 
-	if (file_text(online, sizeof(online), SYS_NODE "/%s%s", "online", ""))
+	if (sysfile_line(online, sizeof(online), SYS_NODE "/online"))
 		return nodes;
 	for (int n = 0; n < 4096; n++) {
 		if (!pin_in_list(online, n))
 			continue;
-		snprintf(name, sizeof(name), "node%d", n);
-		if (file_text(cpus, sizeof(cpus), SYS_NODE "/%s/%s", name, "cpulist"))
-			cpus[0] = '\0'; /* memory only */
+		sysfile_line(cpus, sizeof(cpus), SYS_NODE "/node%d/cpulist", n); /* memory only: "" */
 		json_array_append_new(nodes, json_pack("{s:i, s:s}", "node", n, "cpus", cpus));
 	}
 	return nodes;
@@ -420,7 +402,7 @@ static json_t *pci_json(const char *name)
 	char text[4096];
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		if (!file_text(text, sizeof(text), SYS_PCI "/%s/%s", name, files[i]))
+		if (!sysfile_line(text, sizeof(text), SYS_PCI "/%s/%s", name, files[i]))
 			json_object_set_new(dev, files[i], json_string(text));
 	return dev;
 }
@@ -430,7 +412,7 @@ static int of_interest(const struct dirent *e)
 {
 	char class[64];
 
-	return !file_text(class, sizeof(class), SYS_PCI "/%s/%s", e->d_name, "class") &&
+	return !sysfile_line(class, sizeof(class), SYS_PCI "/%s/class", e->d_name) &&
 	       (!strncmp(class, "0x02", 4) || !strncmp(class, "0x03", 4) ||
 		!strncmp(class, "0x12", 4));
 }
@@ -455,7 +437,7 @@ json_t *pin_topology_json(void)
 {
 	json_t *order = json_array(), *j;
 	int cores = 0, packages = 0, left_out = 0;
-	char online[4096] = "";
+	char online[4096];
 
 	for (int i = 0; i < pin_cpus(); i++) {
 		int new = 1;
@@ -466,7 +448,7 @@ json_t *pin_topology_json(void)
 		cores += places[i].thread == 0;
 		json_array_append_new(order, json_integer(places[i].cpu));
 	}
-	file_text(online, sizeof(online), SYS_CPU "/%s%s", "online", "");
+	sysfile_line(online, sizeof(online), SYS_CPU "/online");
 	j = json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:o}", "source", source, "online", online,
 		      "packages", packages, "cores", cores, "pus", nplaces, "order", order,
 		      "nodes", nodes_json());

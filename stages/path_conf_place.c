@@ -7,6 +7,7 @@
 #include "harness/pin.h"
 #include "stages/path_conf_parts.h"
 #include "stages/place/seat.h"
+#include "stages/place/which_gpu.h"
 #include <errno.h>
 
 const char *link_name(int from, int to)
@@ -22,7 +23,7 @@ const char *link_name(int from, int to)
 int path_resolve_gpus(const struct point *pt, const struct machine *m, struct path_conf *c,
 			char *why, size_t len)
 {
-	int g = (int)fs_num(pt, "gpu");
+	int g = (int)fs_num(pt, "gpu"), rc;
 
 	c->issuer_gpu = fs_is(pt, "issuer", "gpu") ? g : -1;
 	c->nic_gpu = -1;
@@ -30,29 +31,12 @@ int path_resolve_gpus(const struct point *pt, const struct machine *m, struct pa
 		return fs_refuse(ENODEV, why, len, "nic=%s: %s; legal here: null, soft", c->nic->name, c->nic->absent);
 	if (c->issuer_gpu < 0 && !c->nic->on_gpu)
 		return 0;
-	if (!m->ngpus)
-		return fs_refuse(ENODEV, why, len, "%s needs a GPU: %s; without one: issuer=cpu with nic=soft or nic=null",
-			  c->nic->on_gpu ? "nic=peer" : "issuer=gpu", m->gpu_reason[0] ? m->gpu_reason : "none found");
-	if (g >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	if ((rc = gpu_there(m, g, c->nic->on_gpu ? "nic=peer" : "issuer=gpu", "issuer=cpu with nic=soft or nic=null", why, len)))
+		return rc;
 	if (c->choice.mode == DBM_BLUEFLAME_BULK && m->gpu[g].cc_major < 9)
 		return fs_refuse(ENODEV, why, len, "doorbell=blueflame-bulk needs cp.async.bulk, of compute capability 9.0; GPU %d has %d.%d; legal here: doorbell=blueflame",
 				 g, m->gpu[g].cc_major, m->gpu[g].cc_minor);
-	if (!c->nic->on_gpu)
-		return 0;
-	if (fs_is(pt, "nic_gpu", "gpu")) {
-		c->nic_gpu = g;
-	} else if (fs_is(pt, "nic_gpu", "auto")) {
-		c->nic_gpu = machine_far(m, g);
-	} else {
-		c->nic_gpu = (int)fs_num(pt, "nic_gpu");
-		if (c->nic_gpu >= m->ngpus)
-			return fs_refuse(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", c->nic_gpu, m->ngpus - 1);
-	}
-	if (c->issuer_gpu >= 0 && c->nic_gpu != g && !(m->gpu[g].peers >> c->nic_gpu & 1))
-		return fs_refuse(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access); nic_gpu=gpu is legal",
-			  g, c->nic_gpu);
-	return 0;
+	return c->nic->on_gpu ? gpu_of_nic_there(pt, m, c->issuer_gpu, "; nic_gpu=gpu is legal", &c->nic_gpu, why, len) : 0;
 }
 
 /* The objects, and the variables that place them. */

@@ -5,6 +5,7 @@
  */
 #include "harness/err.h"
 #include "stages/path_conf_parts.h"
+#include "stages/place/which_gpu.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -49,7 +50,7 @@ int path_resolve_registration(const struct point *pt, const struct machine *m, s
 {
 	const char *word = c->registration == REGISTERED_STAGED ? "staged" : "on-demand", *legal;
 	int w = fs_word(pt, "mechanism"), rc;
-	char name[32];
+	char name[32], asked[48];
 
 	if (c->registration != REGISTERED_STAGED && !fs_is(pt, "staged_from", "auto"))
 		return fs_refuse(EINVAL, why, len, "staged_from without registration=staged: nothing is copied; legal: staged_from=auto");
@@ -79,10 +80,9 @@ int path_resolve_registration(const struct point *pt, const struct machine *m, s
 	if (!c->mech)
 		return fs_refuse(EINVAL, why, len, "registration=on-demand with mechanism=%s: it doesn't register memory that holds something already; legal: mechanism=%s", name, legal);
 	c->reg_device = mech_needs_gpu(w) ? (int)fs_num(pt, "gpu") : -1;
-	if (c->reg_device >= 0 && !m->ngpus)
-		return fs_refuse(ENODEV, why, len, "mechanism=%s needs a GPU: %s; without one: mlock", name, m->gpu_reason[0] ? m->gpu_reason : "none found");
-	if (c->reg_device >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", c->reg_device, m->ngpus - 1);
+	snprintf(asked, sizeof(asked), "mechanism=%s", name);
+	if (c->reg_device >= 0 && (rc = gpu_there(m, c->reg_device, asked, "mlock", why, len)))
+		return rc;
 	if (mech_locks(w) && c->stride > host_lock_limit())
 		return fs_refuse(ENODEV, why, len, "size=%u: this process may lock %llu B (ulimit -l)", c->size, (unsigned long long)host_lock_limit());
 	return 0;

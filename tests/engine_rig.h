@@ -19,6 +19,7 @@
 
 #include "stages/nic/engine.h"
 #include "stages/queue/queue.h"
+#include "tests/random.h"
 
 #define RIG_QPN 0x5a1234u
 #define RIG_LKEY (1u << 8 | 0x11)
@@ -46,17 +47,6 @@ struct rig {
 
 static inline uint32_t rig_key_of(int side) { return side == RIG_LOCAL ? RIG_LKEY : RIG_RKEY; }
 static inline uint64_t rig_va(int side) { return side == RIG_LOCAL ? RIG_LVA : RIG_RVA; }
-
-/* splitmix64: Steele, Lea, Flood, 2014. */
-static inline uint64_t rig_random(uint64_t *seed)
-{
-	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-static inline uint64_t rig_below(uint64_t *seed, uint64_t n) { return rig_random(seed) % n; }
 
 static inline void *rig_alloc(size_t align, size_t bytes)
 {
@@ -116,7 +106,7 @@ static inline void rig_open(struct rig *r, uint32_t log_n, uint32_t shift, uint3
 		r->pool[i] = rig_alloc(page, r->pool_bytes);
 		r->pristine[i] = rig_alloc(page, r->pool_bytes);
 		for (uint64_t k = 0; k < r->pool_bytes / 8; k++)
-			((uint64_t *)r->pristine[i])[k] = rig_random(&seed);
+			((uint64_t *)r->pristine[i])[k] = draw_next(&seed);
 		r->e.tab.win[i].base = (uint64_t)r->pool[i];
 		r->e.tab.win[i].bytes = r->pool_bytes;
 	}

@@ -117,26 +117,18 @@ static void a_pace_is_kept(void **state)
 
 static void faults_end_in_words(void **state)
 {
-	static const struct { const char *text; int code; const char *says; } faults[] = {
-		{ "fault=key", EREMOTEIO, "CQE with syndrome 0x13" },
-		{ "fault=key others=1", EREMOTEIO, "CQE with syndrome 0x13" },
-		{ "fault=key others=1 others_queue=shared", EREMOTEIO, "CQE with syndrome 0x13" },
-		{ "fault=error-cqe", EREMOTEIO, "the timed one: message 132: CQE with syndrome 0x14" },
-		{ "fault=dead-nic", ETIMEDOUT, "the timed one: no completion of message 132, or no turn, while nothing went on for 2 s; the NIC has done 132 messages" },
-		{ "fault=dead-nic others=1 others_queue=shared", ETIMEDOUT, "no completion of message" },
+	static const struct faulty faults[] = {
+		{ "fault=key", EREMOTEIO, "CQE with syndrome 0x13", NULL },
+		{ "fault=key others=1", EREMOTEIO, "CQE with syndrome 0x13", NULL },
+		{ "fault=key others=1 others_queue=shared", EREMOTEIO, "CQE with syndrome 0x13", NULL },
+		{ "fault=error-cqe", EREMOTEIO, "the timed one: message 132: CQE with syndrome 0x14", NULL },
+		{ "fault=dead-nic", ETIMEDOUT, "the timed one: no completion of message 132, or no turn, while nothing went on for 2 s; the NIC has done 132 messages", NULL },
+		{ "fault=dead-nic others=1 others_queue=shared", ETIMEDOUT, "no completion of message", NULL },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		uint64_t until = deadline_in_s(100);
-		struct rows rs;
-		int rc = run(faults[i].text, &rs);
-
-		rows_free(&rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says))
-			fail_msg("%s: %d, %s; expected %d and \"%s\"", faults[i].text, rc, fs_reason(), -faults[i].code, faults[i].says);
-		assert_false(deadline_over(until));
-	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		faulty_ends(&faults[i]);
 }
 
 /* Two agents and a NIC that end well, but for one thing. */

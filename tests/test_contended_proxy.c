@@ -276,7 +276,7 @@ static void only_the_measured_time_counts(void **state)
 
 static void faults_end_in_words(void **state)
 {
-	static const struct { const char *text; int code; const char *says, *more; } faults[] = {
+	static const struct faulty faults[] = {
 		{ "fault=stuck-worker others=1", ETIMEDOUT, "no completion of message 38, or no room for it", "the senders' worker rang for" },
 		{ "fault=stuck-worker others=1 others_queue=shared", ETIMEDOUT, "or no room for it", "; the senders' worker rang for 38 messages (38 done)" },
 		{ "fault=killed-worker others=1", ETIMEDOUT, "or no room for it", "the senders' worker, whose thread had ended, rang for" },
@@ -292,18 +292,8 @@ static void faults_end_in_words(void **state)
 
 	(void)state;
 	need_two_cpus();
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		uint64_t until = deadline_in_s(100);
-		struct rows rs;
-		int rc = run(faults[i].text, &rs);
-
-		rows_free(&rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more))
-			fail_msg("%s: %d, %s; expected %d, \"%s\" and \"%s\"", faults[i].text, rc, fs_reason(), -faults[i].code, faults[i].says,
-				 faults[i].more);
-		assert_true(strlen(fs_reason()) < sizeof(((struct row *)0)->reason));
-		assert_false(deadline_over(until));
-	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		faulty_ends(&faults[i]);
 }
 
 /* Rows of a pass that went well, of a worker and a NIC that were busy for so many percent. */

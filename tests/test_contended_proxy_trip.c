@@ -248,7 +248,7 @@ static void a_put_is_known_by_its_trip(void **state)
 
 static void faults_end_in_words(void **state)
 {
-	static const struct { const char *text; int code; const char *says, *more; } faults[] = {
+	static const struct faulty faults[] = {
 		{ "fault=no-reply", ETIMEDOUT, "message 20: no reply in 2 s; its put is completed; the senders' worker rang for 21 messages (21 done), the responder's for 20 (20 done)",
 		  "the responder has seen 21 puts and handed over 20 replies" },
 		{ "fault=no-reply others=1 others_queue=shared", ETIMEDOUT, "message 20: no reply in 2 s; its put is completed", "seen 21 puts" },
@@ -263,18 +263,8 @@ static void faults_end_in_words(void **state)
 
 	(void)state;
 	need_two_cpus();
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		uint64_t until = deadline_in_s(100);
-		struct rows rs;
-		int rc = run(faults[i].text, &rs);
-
-		rows_free(&rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more))
-			fail_msg("%s: %d, %s; expected %d, \"%s\" and \"%s\"", faults[i].text, rc, fs_reason(), -faults[i].code, faults[i].says,
-				 faults[i].more);
-		assert_true(strlen(fs_reason()) < sizeof(((struct row *)0)->reason));
-		assert_false(deadline_over(until));
-	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		faulty_ends(&faults[i]);
 }
 
 /* The responder's worker is named by the responder's ring, whatever its payloads are numbered by. */

@@ -226,27 +226,19 @@ static void a_put_is_known_by_its_trip(void **state)
 
 static void faults_end_in_words(void **state)
 {
-	static const struct { const char *text; int code; const char *says; } faults[] = {
-		{ "fault=no-reply", ETIMEDOUT, "message 32: no reply in 2 s; its put is completed; the responder has seen 33 puts and rung for 32 replies" },
-		{ "fault=no-reply others=1", ETIMEDOUT, "message 32: no reply in 2 s; its put is completed; the responder has seen 33 puts" },
-		{ "fault=no-reply others=1 others_queue=shared", ETIMEDOUT, "message 32: no reply in 2 s; its put is completed; the responder has seen 33 puts" },
-		{ "fault=dead-nic", ETIMEDOUT, "message 32: no reply in 2 s; the NIC has not completed its put; the responder has seen 32 puts" },
-		{ "fault=key", EREMOTEIO, "the timed one: message 0: CQE with syndrome 0x13" },
-		{ "fault=key others=1 others_queue=shared", EREMOTEIO, "CQE with syndrome 0x13" },
-		{ "fault=error-cqe", EREMOTEIO, "the timed one: message 32: CQE with syndrome 0x14" },
+	static const struct faulty faults[] = {
+		{ "fault=no-reply", ETIMEDOUT, "message 32: no reply in 2 s; its put is completed; the responder has seen 33 puts and rung for 32 replies", NULL },
+		{ "fault=no-reply others=1", ETIMEDOUT, "message 32: no reply in 2 s; its put is completed; the responder has seen 33 puts", NULL },
+		{ "fault=no-reply others=1 others_queue=shared", ETIMEDOUT, "message 32: no reply in 2 s; its put is completed; the responder has seen 33 puts", NULL },
+		{ "fault=dead-nic", ETIMEDOUT, "message 32: no reply in 2 s; the NIC has not completed its put; the responder has seen 32 puts", NULL },
+		{ "fault=key", EREMOTEIO, "the timed one: message 0: CQE with syndrome 0x13", NULL },
+		{ "fault=key others=1 others_queue=shared", EREMOTEIO, "CQE with syndrome 0x13", NULL },
+		{ "fault=error-cqe", EREMOTEIO, "the timed one: message 32: CQE with syndrome 0x14", NULL },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		uint64_t until = deadline_in_s(100);
-		struct rows rs;
-		int rc = run(faults[i].text, &rs);
-
-		rows_free(&rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says))
-			fail_msg("%s: %d, %s; expected %d and \"%s\"", faults[i].text, rc, fs_reason(), -faults[i].code, faults[i].says);
-		assert_false(deadline_over(until));
-	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		faulty_ends(&faults[i]);
 }
 
 /* A timed agent, another, a responder and a NIC that end well, but for one thing. */

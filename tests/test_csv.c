@@ -19,6 +19,7 @@
 
 #include "harness/err.h"
 #include "harness/file.h"
+#include "tests/random.h"
 
 #define NCOLUMNS 34
 
@@ -26,14 +27,7 @@ static char text[65536], cells_buf[65536];
 static char *cells[64];
 static uint64_t seed = 1;
 
-static uint64_t draw(void)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
+static uint64_t draw(void) { return draw_next(&seed); }
 
 /* A stream over `text`: for writing from its start, or for reading `len`. */
 static FILE *text_write(void)

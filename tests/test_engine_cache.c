@@ -126,9 +126,9 @@ static void any_order(void **state)
 
 		many_open(&x, m, n);
 		for (int i = 0; i < 3000; i++) {
-			uint32_t lk = (uint32_t)rig_below(&seed, m), rk = (uint32_t)rig_below(&seed, m), want;
-			uint64_t lp = rig_below(&seed, PAGES), rp = rig_below(&seed, PAGES);
-			int kind = rig_below(&seed, 2) ? POST_INLINE : POST_WRITE, instr = (int)rig_below(&seed, INSTRS);
+			uint32_t lk = (uint32_t)draw_below(&seed, m), rk = (uint32_t)draw_below(&seed, m), want;
+			uint64_t lp = draw_below(&seed, PAGES), rp = draw_below(&seed, PAGES);
+			int kind = draw_below(&seed, 2) ? POST_INLINE : POST_WRITE, instr = (int)draw_below(&seed, INSTRS);
 			uint32_t near_hit, far_hit;
 
 			/* both are looked up before either is put */

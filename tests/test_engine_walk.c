@@ -60,14 +60,14 @@ static int target_agrees(const struct walk *w, const struct rig_op *o)
 /* A length: small, or about that of a segment or a page. */
 static uint32_t some_len(struct walk *w, uint64_t max)
 {
-	uint64_t page = 1ull << w->r.shift, seg = w->r.e.segment, len, jitter = rig_below(&w->seed, 40);
+	uint64_t page = 1ull << w->r.shift, seg = w->r.e.segment, len, jitter = draw_below(&w->seed, 40);
 
-	switch (rig_below(&w->seed, 8)) {
+	switch (draw_below(&w->seed, 8)) {
 	case 0: len = seg + jitter - 20; break;
 	case 1: len = 2 * seg + jitter - 20; break;
-	case 2: len = page <= 1 << 16 || !rig_below(&w->seed, 50) ? page + jitter - 20 : jitter; break;
+	case 2: len = page <= 1 << 16 || !draw_below(&w->seed, 50) ? page + jitter - 20 : jitter; break;
 	case 3: len = page <= 1 << 12 ? 2 * page + jitter - 20 : jitter; break;
-	default: len = rig_below(&w->seed, 301);
+	default: len = draw_below(&w->seed, 301);
 	}
 	return (uint32_t)(len <= max ? len : len % (max + 1));
 }
@@ -77,12 +77,12 @@ static uint64_t some_off(struct walk *w, uint64_t len)
 {
 	uint64_t page = 1ull << w->r.shift, off, end = w->r.pool_bytes - len;
 
-	switch (rig_below(&w->seed, 4)) {
-	case 0: off = (1 + rig_below(&w->seed, w->r.pages)) * page - rig_below(&w->seed, 300); break;
-	case 1: off = rig_below(&w->seed, w->r.pool_bytes) & ~15ull; break;
-	default: off = rig_below(&w->seed, w->r.pool_bytes);
+	switch (draw_below(&w->seed, 4)) {
+	case 0: off = (1 + draw_below(&w->seed, w->r.pages)) * page - draw_below(&w->seed, 300); break;
+	case 1: off = draw_below(&w->seed, w->r.pool_bytes) & ~15ull; break;
+	default: off = draw_below(&w->seed, w->r.pool_bytes);
 	}
-	return off <= end ? off : end - rig_below(&w->seed, end + 1 < 64 ? end + 1 : 64);
+	return off <= end ? off : end - draw_below(&w->seed, end + 1 < 64 ? end + 1 : 64);
 }
 
 static void some_op(struct walk *w, struct rig_op *o)
@@ -90,15 +90,15 @@ static void some_op(struct walk *w, struct rig_op *o)
 	uint64_t page = 1ull << w->r.shift;
 
 	memset(o, 0, sizeof(*o));
-	o->kind = (int)rig_below(&w->seed, POST_NOP);
-	if (o->kind == POST_INLINE && rig_below(&w->seed, 2))
+	o->kind = (int)draw_below(&w->seed, POST_NOP);
+	if (o->kind == POST_INLINE && draw_below(&w->seed, 2))
 		o->kind = POST_INLINE2;
-	o->len = o->kind == POST_INLINE2 ? 29 + (uint32_t)rig_below(&w->seed, 64) :
-		 o->kind == POST_INLINE ? (uint32_t)rig_below(&w->seed, WQE_INLINE_MAX + 1) :
+	o->len = o->kind == POST_INLINE2 ? 29 + (uint32_t)draw_below(&w->seed, 64) :
+		 o->kind == POST_INLINE ? (uint32_t)draw_below(&w->seed, WQE_INLINE_MAX + 1) :
 					  some_len(w, w->r.pool_bytes);
 	o->loff = some_off(w, o->len);
 	o->roff = some_off(w, o->len);
-	if (!rig_below(&w->seed, 3)) /* both alike: the wide copy */
+	if (!draw_below(&w->seed, 3)) /* both alike: the wide copy */
 		o->loff = (o->loff & ~15ull) | (o->roff & 15);
 	if (o->loff + o->len > w->r.pool_bytes)
 		o->loff -= 16;
@@ -110,7 +110,7 @@ static void some_op(struct walk *w, struct rig_op *o)
 static int some_batch(struct walk *w, int whole)
 {
 	struct rig_op o[3];
-	uint64_t at[4] = { w->r.s.pi }, cqe = w->r.s.cqes, n = 1 + rig_below(&w->seed, 3);
+	uint64_t at[4] = { w->r.s.pi }, cqe = w->r.s.cqes, n = 1 + draw_below(&w->seed, 3);
 	int agrees = 1;
 
 	for (uint64_t i = 0; i < n; i++) {
@@ -118,11 +118,11 @@ static int some_batch(struct walk *w, int whole)
 		rig_put(&w->r, at[i], &o[i]);
 		at[i + 1] = at[i] + post_blocks(o[i].kind);
 	}
-	if (rig_below(&w->seed, 2))
+	if (draw_below(&w->seed, 2))
 		rig_ring(&w->r, at[n]);
 	else /* the other convention: the last WQE's own words */
 		st64(w->r.q.db, rig_wqe(&w->r, at[n - 1])[0]);
-	assert_int_equal(rig_poll(&w->r, (int)rig_below(&w->seed, INSTRS)), n);
+	assert_int_equal(rig_poll(&w->r, (int)draw_below(&w->seed, INSTRS)), n);
 	for (uint64_t i = 0; i < n; i++) {
 		assert_int_equal(rig_syndrome(&w->r, cqe + i, at[i]), 0);
 		assert_int_equal(cqe_byte_cnt(rig_cqe(&w->r, cqe + i)[5]), o[i].len);
@@ -140,7 +140,7 @@ static void shuffle(struct walk *w, uint32_t *order)
 		uint32_t *p = order + side * w->r.pages;
 
 		for (uint32_t i = 0; i < w->r.pages; i++) {
-			uint32_t k = (uint32_t)rig_below(&w->seed, i + 1);
+			uint32_t k = (uint32_t)draw_below(&w->seed, i + 1);
 
 			p[i] = p[k];
 			p[k] = i;
@@ -158,9 +158,9 @@ static void walk(uint32_t shift, uint32_t pages, int tables, int batches, int ev
 	for (int t = 0; t < tables; t++) {
 		shuffle(&w, order);
 		rig_tables(&w.r, w.r.pool_bytes, order);
-		w.r.e.segment = 64u << rig_below(&w.seed, 7);
-		w.r.usual = (int)rig_below(&w.seed, USUALS);
-		rig_reset(&w.r, rig_below(&w.seed, 70000));
+		w.r.e.segment = 64u << draw_below(&w.seed, 7);
+		w.r.usual = (int)draw_below(&w.seed, USUALS);
+		rig_reset(&w.r, draw_below(&w.seed, 70000));
 		for (int b = 0; b < batches; b++)
 			if (!some_batch(&w, b % every == 0 || b == batches - 1))
 				fail_msg("page 2^%u, segment %u, table %d, batch %d: memory differs", shift,

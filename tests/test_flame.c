@@ -294,14 +294,14 @@ static void line_scattered(struct writer *w, const uint64_t wqe[WQE_WORDS])
 	int order[WQE_WORDS];
 
 	for (int i = 0; i < WQE_WORDS; i++) {
-		int k = (int)rig_below(&w->seed, (uint64_t)i + 1);
+		int k = (int)draw_below(&w->seed, (uint64_t)i + 1);
 
 		order[i] = order[k];
 		order[k] = i;
 	}
 	for (int i = 0; i < WQE_WORDS; i++) {
-		if (!rig_below(&w->seed, 4)) /* sometimes longer than the engine looks at a line */
-			nap(rig_below(&w->seed, rig_below(&w->seed, w->slow) ? 200 : w->nap));
+		if (!draw_below(&w->seed, 4)) /* sometimes longer than the engine looks at a line */
+			nap(draw_below(&w->seed, draw_below(&w->seed, w->slow) ? 200 : w->nap));
 		if (order[i])
 			st64(r.q.db + order[i] * 8, wqe[order[i]]);
 		else

@@ -16,20 +16,14 @@
 
 #include "harness/err.h"
 #include "harness/stats.h"
+#include "tests/random.h"
 
 #define N 50000
 
 static uint64_t seed;
 static double samples[N];
 
-static double uniform(void)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
+static double uniform(void) { return draw_unit(&seed); }
 
 static double draw_uniform(void) { return 1000 * uniform() + 0.01; }
 static double draw_exponential(void) { return 0.001 - 700 * log(uniform()); }

@@ -157,7 +157,7 @@ static int looked(const struct bench *b)
 static void step_post(struct bench *b, const int kind, const int instr)
 {
 	const struct issue_args *a = &b->a;
-	uint32_t n = 1 + (uint32_t)rig_below(&b->seed, a->batch);
+	uint32_t n = 1 + (uint32_t)draw_below(&b->seed, a->batch);
 
 	if ((post_message(b->s.h.qs.pi, kind) - b->s.h.done + n) * post_blocks(kind) > a->q.depth)
 		return;
@@ -180,7 +180,7 @@ static void mix(struct bench *b, uint64_t messages, const int kind, const int in
 	while (b->s.h.done < end) {
 		uint64_t was = b->s.h.done + b->s.h.qs.pi;
 
-		switch (rig_below(&b->seed, 3)) {
+		switch (draw_below(&b->seed, 3)) {
 		case 0: step_post(b, kind, instr); break;
 		case 1: rig_poll(&b->r, BARE); break;
 		case 2: step_reap(b, kind, instr); break;

@@ -10,6 +10,7 @@
  * payloads or of the rings is counted; a group that begins elsewhere is another one; points
  * without the fault go well.
  */
+#include "tests/random_points.h"
 #include "tests/wide_rig.h"
 
 #include <errno.h>
@@ -127,30 +128,6 @@ static void two_blocks_are_messages_too(void **state)
 			assert_int_equal(c.path.choice.kind, POST_INLINE2);
 			run_rate(&pt);
 		}
-}
-
-static uint64_t seed;
-
-static uint64_t below(uint64_t n)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (z ^ (z >> 31)) % n;
-}
-
-static void set_number(struct point *pt, const char *name, uint64_t v)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	assert_int_equal(fs_point_set(pt, name, text), 0);
-}
-
-static void set_word(struct point *pt, const char *name, uint64_t words)
-{
-	pt->val[fs_var_find(name)] = (struct value){ .word = (int)below(words), .pair = -1 };
 }
 
 static void random_points(void **state)

@@ -10,6 +10,7 @@
  * Controls: an issuer without credit stops; points without the fault go well; a credit that is taken
  * back lets it overrun what the worker then finds out; a completion of another message is no credit.
  */
+#include "tests/random_points.h"
 #include "tests/wide_rig.h"
 
 #include "harness/clock.h"
@@ -124,30 +125,6 @@ static void every_kind_of_point(void **state)
 			else if (!k || !strstr(grid[i], "nic_workers"))
 				fail_msg("%s: %s", grid[i], why);
 		}
-}
-
-static uint64_t seed;
-
-static uint64_t below(uint64_t n)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (z ^ (z >> 31)) % n;
-}
-
-static void set_number(struct point *pt, const char *name, uint64_t v)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	assert_int_equal(fs_point_set(pt, name, text), 0);
-}
-
-static void set_word(struct point *pt, const char *name, uint64_t words)
-{
-	pt->val[fs_var_find(name)] = (struct value){ .word = (int)below(words), .pair = -1 };
 }
 
 static void random_points(void **state)

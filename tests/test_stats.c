@@ -16,18 +16,11 @@
 
 #include "harness/err.h"
 #include "harness/stats.h"
+#include "tests/random.h"
 
-/* Sebastiano Vigna's splitmix64 step, seeded, so that every run is the same. */
 static uint64_t seed;
 
-static double uniform(void)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
+static double uniform(void) { return draw_unit(&seed); }
 
 static double normal(void)
 {

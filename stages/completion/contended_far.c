@@ -6,6 +6,7 @@
  */
 #include "harness/err.h"
 #include "stages/completion/contended_parts.h"
+#include "stages/place/which_gpu.h"
 #include <errno.h>
 
 int cont_far_legal(const struct point *pt, struct cont_conf *c, int *fault, char *why, size_t len)
@@ -52,9 +53,7 @@ int cont_far_resolve(const struct point *pt, const struct machine *m, struct con
 	c->choice.far_device = -1;
 	if (far_ == p->issuer_gpu)
 		return 0;
-	if (far_ >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "others_gpu=%d: this machine has GPU 0..%d", far_, m->ngpus - 1);
-	if ((rc = reaches(p, m, far_, why, len)))
+	if ((rc = gpu_named(m, "others_gpu", far_, why, len)) || (rc = reaches(p, m, far_, why, len)))
 		return rc;
 	c->choice.far_device = far_;
 	c->choice.far_agents = c->others;

@@ -6,6 +6,7 @@
 #include "harness/pin.h"
 #include "stages/path.h"
 #include "stages/place/seat.h"
+#include "stages/place/which_gpu.h"
 #include "stages/suite.h"
 #include <errno.h>
 #include <stdio.h>
@@ -15,13 +16,10 @@
 int where_issuer(const struct point *pt, const struct machine *m, const char *asked, const char *otherwise,
 		 struct where *w, char *why, size_t len)
 {
-	int g = (int)fs_num(pt, "gpu");
+	int g = (int)fs_num(pt, "gpu"), rc = gpu_there(m, g, asked, otherwise, why, len);
 
-	if (!m->ngpus)
-		return fs_refuse(ENODEV, why, len, "%s needs a GPU: %s; without one: %s", asked,
-			      m->gpu_reason[0] ? m->gpu_reason : "none found", otherwise);
-	if (g >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	if (rc)
+		return rc;
 	w->issuer_gpu = g;
 	w->pinned = 1;
 	return 0;
@@ -29,22 +27,15 @@ int where_issuer(const struct point *pt, const struct machine *m, const char *as
 
 int where_far(const struct point *pt, const struct machine *m, struct where *w, char *why, size_t len)
 {
-	int g = w->issuer_gpu >= 0 ? w->issuer_gpu : (int)fs_num(pt, "gpu");
+	int g, rc;
 
 	if (w->far_gpu >= 0)
 		return 0;
 	if (!m->ngpus)
 		return fs_refuse(ENODEV, why, len, "nic=peer needs a GPU: %s", m->gpu_reason[0] ? m->gpu_reason : "none found");
+	if ((rc = gpu_of_nic_there(pt, m, w->issuer_gpu, "", &g, why, len)))
+		return rc;
 	w->far_gpu = g;
-	if (fs_is(pt, "nic_gpu", "auto")) {
-		w->far_gpu = g < m->ngpus ? machine_far(m, g) : g;
-	} else if (!fs_is(pt, "nic_gpu", "gpu")) {
-		w->far_gpu = (int)fs_num(pt, "nic_gpu");
-	}
-	if (w->far_gpu >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "nic_gpu=%d: this machine has GPU 0..%d", w->far_gpu, m->ngpus - 1);
-	if (w->issuer_gpu >= 0 && w->far_gpu != g && !(m->gpu[g].peers >> w->far_gpu & 1))
-		return fs_refuse(ENODEV, why, len, "GPU %d can't reach the memory of GPU %d (no peer access)", g, w->far_gpu);
 	w->pinned = 1;
 	return 0;
 }

@@ -8,10 +8,10 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "harness/probe.h"
+#include "stages/issue/loop.h"
 #include "stages/path.h"
 #include "stages/suite.h"
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A gap over which the samples' and the last word's own stores have long arrived. */
@@ -80,47 +80,17 @@ static void fence_cpu_run(const struct fence_args *a, int fence)
 	}
 }
 
-struct fence_mem { struct buf ring, samples, pairs; };
-
-static int fence_rows(const struct fence_mem *m, const struct path_conf *c, struct rows *out)
-{
-	uint64_t *x = malloc(c->messages * 8);
-	double *ns = malloc(c->messages * sizeof(*ns)), rate;
-	struct clock_pair p[3];
-	struct row *r;
-	int rc;
-
-	if (!x || !ns) {
-		rc = fs_fail(ENOMEM, "no memory for samples");
-		goto out;
-	}
-	if ((rc = place_read(&m->samples, 0, x, c->messages * 8)) || (rc = place_read(&m->pairs, 0, p, sizeof(p))))
-		goto out;
-	rate = (double)(p[1].wall - p[0].wall) / (double)(p[1].ticks - p[0].ticks);
-	for (uint64_t i = 0; i < c->messages; i++)
-		ns[i] = (double)x[i] * rate;
-	r = path_row(out, c, "handoff", "fence", "ns");
-	rc = r ? summary_of(ns, c->messages, 128, &r->s) : -ENOMEM;
-	if (r)
-		snprintf(r->link, sizeof(r->link), "%s", link_name(c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, c->place[OBJ_QUEUE]));
-	if (r && p[2].ticks) /* the word behind the pairs */
-		unsettled_flag(r);
-out:
-	free(x);
-	free(ns);
-	return rc;
-}
+struct fence_mem { struct buf ring; struct loop_mem loop; };
 
 static int fence_measure(const struct point *pt, struct fence_mem *m, const struct path_conf *c, struct rows *out)
 {
-	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, rc;
 	struct fence_args a;
 	char place[32];
+	struct row *r;
+	int rc;
 
 	memset(&a, 0, sizeof(a));
-	if ((rc = place_alloc(&m->ring, c->place[OBJ_QUEUE], FENCE_RING + LINE, 4096, c->pinned)) ||
-	    (rc = place_alloc(&m->samples, issuer, c->messages * 8, 4096, c->pinned)) ||
-	    (rc = place_alloc(&m->pairs, issuer, 4 * sizeof(struct clock_pair), 64, c->pinned)))
+	if ((rc = place_alloc(&m->ring, c->place[OBJ_QUEUE], FENCE_RING + LINE, 4096, c->pinned)) || (rc = loop_mem_init(&m->loop, c)))
 		return rc;
 	a.ring = m->ring.p;
 	a.word = m->ring.p + FENCE_RING;
@@ -131,15 +101,18 @@ static int fence_measure(const struct point *pt, struct fence_mem *m, const stru
 	a.warmup = c->warmup;
 	a.messages = c->messages;
 	a.seed = SEED;
-	a.samples = (uint64_t *)m->samples.p;
-	a.pairs = (struct clock_pair *)m->pairs.p;
-	a.unsettled = (uint64_t *)(a.pairs + 2);
+	a.samples = (uint64_t *)m->loop.samples.p;
+	a.pairs = loop_pairs(&m->loop);
+	a.unsettled = loop_unsettled(&m->loop);
 	if (c->issuer_gpu >= 0)
 		rc = fence_gpu_run(&a, fs_word(pt, "fence"), c->issuer_gpu, PATIENCE_S);
 	else
 		fence_cpu_run(&a, fs_word(pt, "fence"));
 	rows_found(out, "queue_mem", "%s", place_name(c->place[OBJ_QUEUE], place, sizeof(place)));
-	return rc ? rc : fence_rows(m, c, out);
+	if (rc || (rc = loop_row(&m->loop, c, "handoff", "fence", out, &r)))
+		return rc;
+	snprintf(r->link, sizeof(r->link), "%s", link_name(c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, c->place[OBJ_QUEUE]));
+	return 0;
 }
 
 static int fence_run(const struct point *pt, struct rows *out)
@@ -160,8 +133,7 @@ static int fence_run(const struct point *pt, struct rows *out)
 	if (rc == -EBUSY) /* the kernel still runs */
 		return rc;
 	place_free(&m.ring);
-	place_free(&m.samples);
-	place_free(&m.pairs);
+	loop_mem_term(&m.loop);
 	return rc;
 }
 

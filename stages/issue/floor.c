@@ -7,11 +7,11 @@
 #include "harness/err.h"
 #include "harness/pin.h"
 #include "harness/probe.h"
+#include "stages/issue/loop.h"
 #include "stages/path.h"
 #include "stages/path_layout.h"
 #include "stages/suite.h"
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SEED = 0x5f1e57a6 };
@@ -50,44 +50,16 @@ static floor_fn *const floors[ORDERINGS][WORD_DOORBELLS] = {
 #undef X
 };
 
-struct floor_mem { struct path_mem path; struct buf samples, pairs; };
-
-static int floor_rows(const struct floor_mem *m, const struct path_conf *c, struct rows *out)
-{
-	uint64_t *x = malloc(c->messages * 8);
-	double *ns = malloc(c->messages * sizeof(*ns)), rate;
-	struct clock_pair p[3];
-	struct row *r;
-	int rc;
-
-	if (!x || !ns) {
-		rc = fs_fail(ENOMEM, "no memory for samples");
-		goto out;
-	}
-	if ((rc = place_read(&m->samples, 0, x, c->messages * 8)) || (rc = place_read(&m->pairs, 0, p, sizeof(p))))
-		goto out;
-	rate = (double)(p[1].wall - p[0].wall) / (double)(p[1].ticks - p[0].ticks);
-	for (uint64_t i = 0; i < c->messages; i++)
-		ns[i] = (double)x[i] * rate;
-	r = path_row(out, c, "submit", "floor", "ns");
-	rc = r ? summary_of(ns, c->messages, 128, &r->s) : -ENOMEM;
-	if (r && p[2].ticks) /* the word behind the pairs */
-		unsettled_flag(r);
-out:
-	free(x);
-	free(ns);
-	return rc;
-}
+struct floor_mem { struct path_mem path; struct loop_mem loop; };
 
 static int floor_measure(struct floor_mem *m, const struct path_conf *c, struct rows *out)
 {
-	int issuer = c->issuer_gpu >= 0 ? c->issuer_gpu : PLACE_HOST, rc;
 	struct floor_args a;
+	struct row *r;
+	int rc;
 
 	memset(&a, 0, sizeof(a));
-	if ((rc = path_mem_init(&m->path, c)) || (rc = path_mem_reset(&m->path, c)) ||
-	    (rc = place_alloc(&m->samples, issuer, c->messages * 8, 4096, c->pinned)) ||
-	    (rc = place_alloc(&m->pairs, issuer, 4 * sizeof(struct clock_pair), 64, c->pinned)))
+	if ((rc = path_mem_init(&m->path, c)) || (rc = path_mem_reset(&m->path, c)) || (rc = loop_mem_init(&m->loop, c)))
 		return rc;
 	a.q.wq = m->path.queue.p;
 	a.q.dbrec = m->path.queue.p + m->path.record_off;
@@ -103,14 +75,14 @@ static int floor_measure(struct floor_mem *m, const struct path_conf *c, struct 
 	a.warmup = c->warmup;
 	a.messages = c->messages;
 	a.seed = SEED;
-	a.samples = (uint64_t *)m->samples.p;
-	a.pairs = (struct clock_pair *)m->pairs.p;
-	a.unsettled = (uint64_t *)(a.pairs + 2);
+	a.samples = (uint64_t *)m->loop.samples.p;
+	a.pairs = loop_pairs(&m->loop);
+	a.unsettled = loop_unsettled(&m->loop);
 	if (c->issuer_gpu >= 0)
 		rc = floor_gpu_run(&a, c->choice.ord, c->choice.mode, c->issuer_gpu, PATIENCE_S);
 	else
 		floors[c->choice.ord][c->choice.mode](&a);
-	return rc ? rc : floor_rows(m, c, out);
+	return rc ? rc : loop_row(&m->loop, c, "submit", "floor", out, &r);
 }
 
 static int floor_run(const struct point *pt, struct rows *out)
@@ -130,8 +102,7 @@ static int floor_run(const struct point *pt, struct rows *out)
 	rc = floor_measure(&m, &c, out);
 	if (rc == -EBUSY) /* a kernel that didn't end may still use it */
 		return rc;
-	place_free(&m.samples);
-	place_free(&m.pairs);
+	loop_mem_term(&m.loop);
 	path_mem_term(&m.path);
 	return rc;
 }

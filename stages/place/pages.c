@@ -5,6 +5,7 @@
 #include "harness/err.h"
 #include "harness/numa.h"
 #include "harness/pin.h"
+#include "harness/sysfile.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,25 +23,14 @@
 
 enum { NODE_LOOKS = 64, CAP_IPC_LOCK_BIT = 14 };
 
-static const char thp_path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
-static const char pool_path[] = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
-
-/* The first number behind `word` at a line's start; -1: there is none. */
-static long long number_in(const char *path, const char *word)
-{
-	long long n = -1;
-	char line[512];
-	FILE *f = fopen(path, "r");
-
-	while (f && n < 0 && fgets(line, sizeof(line), f))
-		if (!strncmp(line, word, strlen(word)) && sscanf(line + strlen(word), " %lld", &n) != 1)
-			n = -1;
-	if (f)
-		fclose(f);
-	return n;
-}
-
 /* ---- what there is ---- */
+
+static uint64_t pool_pages(void)
+{
+	uint64_t n;
+
+	return sysfile_number(&n, "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") ? 0 : n;
+}
 
 uint64_t host_free_bytes(void)
 {
@@ -49,15 +39,10 @@ uint64_t host_free_bytes(void)
 
 int host_has_huge(char *why, size_t len)
 {
-	char word[128] = "";
-	FILE *f = fopen(thp_path, "r");
+	char word[128];
 
-	if (f) {
-		if (!fgets(word, sizeof(word), f))
-			word[0] = '\0';
-		fclose(f);
-	}
-	if (number_in(pool_path, "") > 0 || (*word && !strstr(word, "[never]")))
+	sysfile_line(word, sizeof(word), "/sys/kernel/mm/transparent_hugepage/enabled"); /* "" where there is none */
+	if (pool_pages() || (*word && !strstr(word, "[never]")))
 		return 1;
 	snprintf(why, len, "no pages of 2 MiB here: the pool of huge pages is empty, and transparent ones are %s",
 		 *word ? "switched off" : "not in this kernel");
@@ -66,16 +51,12 @@ int host_has_huge(char *why, size_t len)
 
 uint64_t host_lock_limit(void)
 {
-	unsigned long long caps = 0;
-	char line[256];
+	unsigned long long caps;
 	struct rlimit r;
-	FILE *f = fopen("/proc/self/status", "r");
+	char hex[32];
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	if (f)
-		fclose(f);
+	sysfile_value(hex, sizeof(hex), "CapEff", "/proc/self/status"); /* "" where there is none: nought */
+	caps = strtoull(hex, NULL, 16);
 	if (caps >> CAP_IPC_LOCK_BIT & 1 || getrlimit(RLIMIT_MEMLOCK, &r) || r.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
 	return r.rlim_cur;
@@ -100,7 +81,7 @@ int pages_reserve(struct pages *g, size_t bytes, size_t page)
 	g->page = page;
 	/* at least one small page before it, and one behind */
 	g->p = (uint8_t *)(((uintptr_t)raw + PAGE_4K + PAGE_2M - 1) / PAGE_2M * PAGE_2M);
-	if (page == PAGE_2M && number_in(pool_path, "") >= (long long)(bytes / PAGE_2M))
+	if (page == PAGE_2M && pool_pages() >= bytes / PAGE_2M)
 		g->hugetlb = mmap(g->p, bytes, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_HUGETLB | 21 << MAP_HUGE_SHIFT, -1, 0) != MAP_FAILED;
 	if (!g->hugetlb &&

@@ -7,6 +7,7 @@
 #include "harness/pin.h"
 #include "harness/service.h"
 #include "stages/nic/nic.h"
+#include "stages/place/which_gpu.h"
 #include "stages/suite.h"
 #include <errno.h>
 #include <stdio.h>
@@ -32,14 +33,10 @@ static int kind_of(const struct point *pt) { return fs_word(pt, "load"); }
 /* GPU of the issuer or, with a CPU in its place, of the NIC: the load's too. It may be none that `m` has. */
 static int device_of(const struct point *pt, const struct machine *m)
 {
-	int g = (int)fs_num(pt, "gpu");
+	int of_nic = fs_probe_reads(pt->probe, "nic") && fs_is(pt, "nic", "peer") &&
+		     fs_probe_reads(pt->probe, "issuer") && fs_is(pt, "issuer", "cpu");
 
-	if (!fs_probe_reads(pt->probe, "nic") || !fs_is(pt, "nic", "peer") || !fs_probe_reads(pt->probe, "issuer") ||
-	    !fs_is(pt, "issuer", "cpu") || fs_is(pt, "nic_gpu", "gpu"))
-		return g;
-	if (!fs_is(pt, "nic_gpu", "auto"))
-		return (int)fs_num(pt, "nic_gpu");
-	return g < m->ngpus ? machine_far(m, g) : g;
+	return of_nic ? gpu_of_nic(pt, m) : (int)fs_num(pt, "gpu");
 }
 
 static int other_of(const struct machine *m, int g)

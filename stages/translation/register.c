@@ -9,6 +9,7 @@
 #include "harness/machine.h"
 #include "harness/pin.h"
 #include "harness/probe.h"
+#include "stages/place/which_gpu.h"
 #include "stages/suite.h"
 #include <errno.h>
 #include <stdio.h>
@@ -148,7 +149,8 @@ static int reg_resolve(const struct point *pt, const struct machine *m, struct r
 	const struct mechanism *k = &mechanisms[fs_word(pt, "mechanism")];
 	int huge = fs_is(pt, "host_page", "2m"), g = (int)fs_num(pt, "gpu");
 	size_t unit = huge ? PAGE_2M : k->unit;
-	char word[32];
+	char word[32], asked[48];
+	int rc;
 
 	memset(r, 0, sizeof(*r));
 	fs_word_text(pt, "mechanism", word, sizeof(word));
@@ -163,11 +165,9 @@ static int reg_resolve(const struct point *pt, const struct machine *m, struct r
 	if (r->bytes % unit)
 		return fs_refuse(EINVAL, why, len, "bytes=%zu with mechanism=%s: memory comes in pages of %zu KiB; legal: multiples of %zuK",
 			  r->bytes, word, unit >> 10, unit >> 10);
-	if (k->gpu && !m->ngpus)
-		return fs_refuse(ENODEV, why, len, "mechanism=%s needs a GPU: %s; without one: populate, mlock", word,
-			  m->gpu_reason[0] ? m->gpu_reason : "none found");
-	if (k->gpu && g >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
+	snprintf(asked, sizeof(asked), "mechanism=%s", word);
+	if (k->gpu && (rc = gpu_there(m, g, asked, "populate, mlock", why, len)))
+		return rc;
 	if (!fs_is(pt, "cpu", "auto") && !pin_may((int)fs_num(pt, "cpu")))
 		return fs_refuse(ENODEV, why, len, "cpu=%d: this process may not run there", (int)fs_num(pt, "cpu"));
 	if (huge && !host_has_huge(why, len))

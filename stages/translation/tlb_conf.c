@@ -4,6 +4,7 @@
 #include "harness/machine.h"
 #include "harness/pin.h"
 #include "stages/place/pages.h"
+#include "stages/place/which_gpu.h"
 #include "stages/translation/ladder.h"
 #include "stages/translation/tlb.h"
 #include "stages/vars.h"
@@ -15,24 +16,17 @@ enum { PAGES_LEAST = 4 * RUNG_LEAST };
 
 static int resolve_owner(const struct point *pt, const struct machine *m, struct tlb_conf *c, char *why, size_t len)
 {
-	int mem = fs_word(pt, "mem"), g = c->device;
+	int mem = fs_word(pt, "mem"), g = c->device, rc;
 
 	c->owner = mem == PW_HOST || g < 0 ? PLACE_HOST : g;
 	if (g < 0)
 		return mem == PW_GPU || mem == PW_PEER ?
 		       fs_refuse(EINVAL, why, len, "mem=%s with issuer=cpu: a CPU can't reach GPU memory; legal: auto, host",
 			  mem == PW_GPU ? "gpu" : "peer") : 0;
-	if (!m->ngpus)
-		return fs_refuse(ENODEV, why, len, "issuer=gpu needs a GPU: %s; without one: issuer=cpu",
-			  m->gpu_reason[0] ? m->gpu_reason : "none found");
-	if (g >= m->ngpus)
-		return fs_refuse(ENODEV, why, len, "gpu=%d: this machine has GPU 0..%d", g, m->ngpus - 1);
-	if (mem != PW_PEER)
-		return 0;
-	for (c->owner = 0; c->owner < m->ngpus; c->owner++)
-		if (c->owner != g && m->gpu[g].peers >> c->owner & 1 && m->gpu[c->owner].peers >> g & 1)
-			return 0;
-	return fs_refuse(ENODEV, why, len, "mem=peer needs a second GPU that both reach; legal here: auto, host, gpu");
+	if ((rc = gpu_there(m, g, "issuer=gpu", "issuer=cpu", why, len)) || mem != PW_PEER)
+		return rc;
+	c->owner = machine_far(m, g);
+	return c->owner != g ? 0 : fs_refuse(ENODEV, why, len, "mem=peer needs a second GPU that both reach; legal here: auto, host, gpu");
 }
 
 /* Not more than there is: said before anything is allocated. */
