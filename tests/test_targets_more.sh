@@ -140,7 +140,7 @@ done
 # what scripts/crossover.py says of real rows has a test of its own
 printf '#!/bin/sh\ncat "$2/crossover.txt"\n' >"$tmp/says" && chmod +x "$tmp/says"
 export PYTHON=$tmp/says
-echo "mechanism=mlock: crossover at 224 KiB [216 KiB, 233 KiB]: staging costs less below it" >"$top/translation/crossover.txt"
+echo "mechanism=mlock: crossover between 64 KiB and 256 KiB, by straight lines at 224 KiB [216 KiB, 233 KiB]: staging costs less below it" >"$top/translation/crossover.txt"
 for f in crossing-quick translation-quick staging; do run "$top/$f" 1 $gpu; done
 cp "$top/translation/crossover.txt" "$top/staging/"
 
@@ -205,9 +205,9 @@ wrong "medians of registrations that differ" crossing "medians of two runs, tran
 wrong "a plan that isn't there" crossing "medians of two runs, crossing" "no row is in both" rm crossing/plan.csv
 wrong "a short ladder" crossing "a ladder" "8 GiB" edit 's/packed-805306368-49152/packed-805306368-4096/' translation/summary.csv
 wrong "no large registration" crossing "register 4 GiB, dma-buf" "no such row" edit "/${id[dma-buf]}/d" translation/summary.csv
-wrong "no crossover" crossing "registering against copying" "found or excluded" edit 's/crossover at/undecided at/' translation/crossover.txt
+wrong "no crossover" crossing "registering against copying" "found or excluded" edit 's/crossover between/undecided at/' translation/crossover.txt
 wrong "no crossover of several runs" crossing "registering against copying" "found or excluded" \
-	eval 'mkdir crossover && sed "s/crossover at/undecided at/" translation/crossover.txt >crossover/crossover.txt'
-wrong "no crossover for a GPU" crossing "the same, by a proxy" "found or excluded" edit 's/crossover at/undecided at/' staging/crossover.txt
+	eval 'mkdir crossover && sed "s/crossover between/undecided at/" translation/crossover.txt >crossover/crossover.txt'
+wrong "no crossover for a GPU" crossing "the same, by a proxy" "found or excluded" edit 's/crossover between/undecided at/' staging/crossover.txt
 [ $bad -eq 0 ] && echo "every wrong result is found out"
 [ $bad -eq 0 ]

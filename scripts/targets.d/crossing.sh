@@ -151,11 +151,11 @@ crossing_targets() {
 	local both=$d/crossover
 	[ -d "$both" ] || both=$d/translation
 	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$both" 2>&1)
-	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "registering against copying" \
-		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover at //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$both"
+	verdict "$(grep -c 'crossover between\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover between\|excluded' <<<"$reach") == 0" "registering against copying" \
+		"$(grep -o 'crossover between [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover between //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$both"
 	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/staging" --metric total_with_registration 2>&1)
-	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "the same, by a proxy for a GPU" \
-		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover at //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$d/staging"
+	verdict "$(grep -c 'crossover between\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover between\|excluded' <<<"$reach") == 0" "the same, by a proxy for a GPU" \
+		"$(grep -o 'crossover between [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover between //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$d/staging"
 	twice crossing
 	twice contention
 	twice translation
