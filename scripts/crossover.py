@@ -12,8 +12,8 @@ mechanism (a copy has none) and staged_from (a registration has none), are two a
 With --of, say of `submitter` over `size`: each value of that variable is an arm, of points of one probe that are
 equal in all else but the variable that they lie over; each arm is held against each other one.
 
-A line each pair: the crossover with its interval, or that it is excluded in the range that was measured,
-or that the rows can't decide it. docs/method.md says how it is found.
+A line each pair: between which measured values the two change sides, and where straight lines put it, with an interval;
+or that it is excluded in the range that was measured, or that the rows can't decide it. docs/method.md says how it is found.
 
   --of       the variable whose values are the arms
   --over     the numeric variable that the points of an arm lie over (default: size)
@@ -124,17 +124,20 @@ def said(f, a, b, words):
     better, plural, text = words
     if not f.n:
         return f'no {plural[:-1]} has a figure in both arms'
-    over = f'{text(f.sizes[0])} to {text(f.sizes[1])} ({f.n} {plural})'
+    over = f'{text(f.sizes[0])} to {text(f.sizes[1])} ({f.n} {plural})' if f.n > 1 else f'{text(f.sizes[0])} (1 {plural[:-1]})'
     name = {'a': a, 'b': b}
     if f.found == 'crossover':
-        return (f'crossover at {text(f.at)} [{text(f.lo)}, {text(f.hi)}]: '
-                f'{name[f.below]} {better} below it, of {over}')
+        return (f'crossover between {text(f.between[0])} and {text(f.between[1])}, by straight lines at {text(f.at)} '
+                f'[{text(f.lo)}, {text(f.hi)}]: {name[f.below]} {better} below it, of {over}')
     if f.found == 'excluded':
         return f'no crossover: excluded in the range {over}, {name[f.below]} {better} at each'
     if f.found == 'several':
         return f'more than one crossover, of {over}'
     if f.at is not None:
-        return f'undecided: near {text(f.at)}, but other {plural} of {over} can\'t be told apart either'
+        return (f'undecided: between {text(f.between[0])} and {text(f.between[1])}, by straight lines near {text(f.at)}, '
+                f'but other {plural} of {over} can\'t be told apart either')
+    if f.below:
+        return f'undecided: {name[f.below]} {better} at each, but of {over} too few to exclude a crossover, {crossover.RANGE} are wanted'
     return f'undecided: the two can\'t be told apart at some {plural} of {over}'
 
 
@@ -146,10 +149,10 @@ def pair(metric, a, b, names, words):
     lost = sorted(s for s in {*a, *b} if a.get(s) is None or b.get(s) is None)
     _, plural, text = words
     if bare and not found.n:
-        out = f'undecided: none of {len(bare)} {plural} has an interval in both arms; --repeat 2 or more gives one; {metric}'
+        out = f'undecided: none of {len(bare)} {plural} has an interval in both arms; --repeat 5 gives one; {metric}'
     else:
         out = f'{said(found, *names, words)}; {metric}, intervals 95 % {over}' + (
-            f'; left out without an interval, which --repeat 2 or more gives: {", ".join(map(text, bare))}' if bare else '')
+            f'; left out without an interval, which --repeat 5 gives: {", ".join(map(text, bare))}' if bare else '')
     return out + (f'; not in both arms: {", ".join(map(text, lost))}' if lost else '')
 
 

@@ -61,7 +61,7 @@ class Crossover(Said):
     def test_a_known_one(self):
         Sent(self.dir).arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied).write()
         line, = self.found()
-        self.assertIn('mechanism=mlock host_page=auto page=4k: crossover at 36 KiB [', line)
+        self.assertIn('mechanism=mlock host_page=auto page=4k: crossover between 16 KiB and 64 KiB, by straight lines at 36 KiB [', line)
         self.assertIn('staging costs less below it, of 64 B to 1 MiB (8 sizes)', line)
         self.assertIn('within the run', line)
 
@@ -72,11 +72,11 @@ class Crossover(Said):
         run.arm('s', 'staged', copied, host_page='4k').arm('t', 'staged', copied, host_page='2m').write()
         lines = self.found()
         self.assertEqual(len(lines), 3)
-        self.assertIn('mechanism=mlock host_page=4k page=4k: crossover at 36 KiB', lines[0])
+        self.assertIn('mechanism=mlock host_page=4k page=4k: crossover between 16 KiB and 64 KiB, by straight lines at 36 KiB', lines[0])
         self.assertIn('mechanism=host-register host_page=4k page=4k: no crossover: excluded in the range', lines[1])
         self.assertIn('host-register costs less at each', lines[1])
         self.assertIn('host_page=2m', lines[2])
-        self.assertRegex(lines[2], 'crossover at 58[34] KiB')     # 11950 / 0.02
+        self.assertRegex(lines[2], 'crossover between 256 KiB and 1 MiB, by straight lines at 58[34] KiB')     # 11950 / 0.02
 
     def test_by_issuer_and_what_is_copied_from(self):
         """Arms of several groups are held against their own group's, and said by what tells them apart."""
@@ -92,9 +92,9 @@ class Crossover(Said):
         said = {line.split(': ')[0]: line for line in lines}
         pages = {'host_page=auto', 'page=4k'}
         by = {frozenset(k.split()) - pages: v for k, v in said.items()}
-        self.assertIn('crossover at 36 KiB', by[frozenset({'mechanism=mlock', 'issuer=cpu', 'submitter=gpu'})])
+        self.assertIn('crossover between 16 KiB and 64 KiB, by straight lines at 36 KiB', by[frozenset({'mechanism=mlock', 'issuer=cpu', 'submitter=gpu'})])
         gpu = {'mechanism=mlock', 'issuer=gpu', 'submitter=proxy'}
-        self.assertIn('crossover at 58', by[frozenset({*gpu, 'staged_from=host'})])
+        self.assertIn('by straight lines at 58', by[frozenset({*gpu, 'staged_from=host'})])
         self.assertIn('mlock costs less at each', by[frozenset({*gpu, 'staged_from=gpu'})])
 
     def test_none(self):
@@ -108,12 +108,28 @@ class Crossover(Said):
         alike.write()
         self.assertIn("undecided: the two can't be told apart", self.found()[0])
 
+    def test_too_few_sizes_exclude_nothing(self):
+        for n in (1, 2):
+            run = Sent(f'{self.dir}{n}').arm('d', 'on-demand', lambda s, r: copied(s) + 500, SIZES[:n], mechanism='mlock')
+            where = run.arm('s', 'staged', copied, SIZES[:n]).write()
+            r = subprocess.run([sys.executable, SCRIPT, where], capture_output=True, text=True, check=False)
+            self.assertNotIn('excluded', r.stdout)
+            self.assertIn(f'undecided: staging costs less at each, but of {("64 B (1 size)", "64 B to 256 B (2 sizes)")[n - 1]} too few to '
+                          'exclude a crossover, 3 are wanted', r.stdout)
+        # control
+        Sent(self.dir).arm('d', 'on-demand', lambda s, r: copied(s) + 500, SIZES[:3], mechanism='mlock').arm('s', 'staged', copied, SIZES[:3]).write()
+        self.assertIn('no crossover: excluded in the range 64 B to 1 KiB (3 sizes), staging costs less at each', self.found()[0])
+
+    def test_two_sizes_on_two_sides_are_a_crossover(self):
+        Sent(self.dir).arm('d', 'on-demand', demand, SIZES[4:6], mechanism='mlock').arm('s', 'staged', copied, SIZES[4:6]).write()
+        self.assertIn('crossover between 16 KiB and 64 KiB, by straight lines at 36 KiB', self.found()[0])
+
     def test_runs_are_the_unit(self):
         Sent(self.dir, repeat=5).arm('d', 'on-demand', lambda s, r: demand(s) + 200 * r, mechanism='mlock').arm(
             's', 'staged', lambda s, r: copied(s) - 10 * r).write()
         line, = self.found()
         self.assertIn('over the runs', line)
-        self.assertIn('crossover at 43.', line)     # 600 and 30 more apart: 3580 / 0.08
+        self.assertIn('crossover between 16 KiB and 64 KiB, by straight lines at 43.', line)     # 600 and 30 more apart: 3580 / 0.08
         lo, hi = line.split('[')[1].split(']')[0].split(', ')
         self.assertGreater(float(hi.split()[0]) - float(lo.split()[0]), 8)     # 200 a run is 5 KiB
 
@@ -124,12 +140,12 @@ class Crossover(Said):
         run = Sent(self.dir).arm('d', 'on-demand', demand, mechanism='mlock').arm('s', 'staged', copied)
         run.write(bare(SIZES))
         line, = self.found()
-        self.assertIn('undecided: none of 8 sizes has an interval in both arms; --repeat 2 or more gives one', line)
+        self.assertIn('undecided: none of 8 sizes has an interval in both arms; --repeat 5 gives one', line)
         self.assertNotIn('within the run', line)
         run.write(bare(SIZES[1:3]))
         line, = self.found()
         self.assertIn('of 64 B to 1 MiB (6 sizes)', line)
-        self.assertTrue(line.endswith('; left out without an interval, which --repeat 2 or more gives: 256 B, 1 KiB'), line)
+        self.assertTrue(line.endswith('; left out without an interval, which --repeat 5 gives: 256 B, 1 KiB'), line)
         run.write()     # control
         self.assertNotIn('--repeat', self.found()[0])
 
@@ -176,9 +192,9 @@ class AnyArms(Said):
         run.arm('c', 'cpu', lambda s, r: 9000 + demand(s)).write()
         lines = self.found('--of', 'submitter')
         self.assertEqual(len(lines), 3)
-        self.assertRegex(lines[0], r'^path: gpu against proxy: crossover at 36 KiB \[.*\]: gpu is better below it, '
+        self.assertRegex(lines[0], r'^path: gpu against proxy: crossover between 16 KiB and 64 KiB, by straight lines at 36 KiB \[.*\]: gpu is better below it, '
                                    r'of 64 B to 1 MiB \(8 sizes\); latency total, intervals 95 % within the run')
-        self.assertIn('gpu against cpu: crossover at 146 KiB', lines[1])    # 11950 / 0.08
+        self.assertIn('gpu against cpu: crossover between 64 KiB and 256 KiB, by straight lines at 146 KiB', lines[1])    # 11950 / 0.08
         self.assertIn('proxy against cpu: no crossover: excluded', lines[2])
         self.assertIn('proxy is better at each', lines[2])
 
@@ -189,7 +205,7 @@ class AnyArms(Said):
         run = Submitted(self.dir).arm('a', 'gpu', faster, ('1', '2', '4', '64'), 'blocks', ('rate', 'Mmsg/s'))
         run.arm('b', 'proxy', lambda n, r: 150 + n, ('1', '2', '4', '64'), 'blocks', ('rate', 'Mmsg/s')).write()
         line, = self.found('--of=submitter', '--over=blocks', '--metric=rate')
-        self.assertRegex(line, r'crossover at blocks=5\.\d+ \[.*proxy is better below it, of blocks=1 to blocks=64 \(4 values\)')
+        self.assertRegex(line, r'crossover between blocks=4 and blocks=64, by straight lines at blocks=5\.\d+ \[.*proxy is better below it, of blocks=1 to blocks=64 \(4 values\)')
         # control: of a latency with the same figures it is the other one
         other = Submitted(self.dir + '2').arm('a', 'gpu', faster, ('1', '2', '4', '64'), 'blocks')
         self.dir = other.arm('b', 'proxy', lambda n, r: 150 + n, ('1', '2', '4', '64'), 'blocks').write()
@@ -216,7 +232,7 @@ class AnyArms(Said):
         run.arm('c', 'proxy', lambda s, r: 10 * demand(s), ordering='none').write()
         self.refused_with('alike in all but submitter, size', self.dir, '--of', 'submitter')     # control
         lines = self.found('--of', 'submitter', '--but', 'ordering')
-        self.assertIn('path: gpu (ordering=sys-fence) against proxy (ordering=gpu-fence): crossover at 36 KiB', lines[0])
+        self.assertIn('path: gpu (ordering=sys-fence) against proxy (ordering=gpu-fence): crossover between 16 KiB and 64 KiB, by straight lines at 36 KiB', lines[0])
         self.assertIn('gpu (ordering=sys-fence) against proxy (ordering=none)', lines[1])
         self.assertEqual(len(lines), 2)     # not proxy against itself
         self.refused_with('name a variable twice', self.dir, '--of', 'submitter', '--but', 'size')
@@ -334,6 +350,32 @@ class Function(unittest.TestCase):
         self.assertLess(f.lo, f.at)
         self.assertLess(f.at, f.hi)
 
+    def test_between_needs_no_straight_line(self):
+        """A step of one arm: the line's crossover moves with the sizes that are there, out of its own interval;
+        what it is said to be between holds the step all the same."""
+        def step(s):
+            return 100 + (1e6 if s >= 20000 else 0)
+
+        every = crossover.crossover(*self.arms(1, a=step, b=lambda s: 200))
+        self.assertEqual(every.between, (16384., 65536.))
+        fewer = crossover.crossover(*self.arms(1, a=step, b=lambda s: 200, sizes=[s for s in SIZES if s != '16384']))
+        self.assertEqual(fewer.between, (4096., 65536.))
+        for f in (every, fewer):
+            self.assertEqual(f.found, 'crossover')
+            self.assertLess(f.between[0], 20000)
+            self.assertGreater(f.between[1], 20000)
+            self.assertFalse(f.lo <= 20000 <= f.hi)
+        self.assertFalse(every.lo <= fewer.at <= every.hi)
+        # control: of straight lines it stays
+        fewer = crossover.crossover(*self.arms(1, sizes=[s for s in SIZES if s != '16384']))
+        self.assertAlmostEqual(fewer.at, MEET, delta=1e-6 * MEET)
+
+    def test_between_leaves_out_what_is_not_sure(self):
+        a, b = self.arms(1)
+        self.assertEqual(crossover.crossover(a, b).between, (16384., 65536.))     # control
+        a[65536.] = b[65536.]
+        self.assertEqual(crossover.crossover(a, b).between, (16384., 262144.))
+
     def test_wide_intervals_reach_over_sizes(self):
         f = crossover.crossover(*self.arms(3000.0 / 2 ** .5 * .9))
         self.assertEqual(f.found, 'crossover')
@@ -367,7 +409,8 @@ class Function(unittest.TestCase):
     def test_unsure_elsewhere(self):
         a, b = self.arms(1)
         b[64.] = a[64.]
-        self.assertEqual(crossover.crossover(a, b).found, 'undecided')
+        f = crossover.crossover(a, b)
+        self.assertEqual((f.found, f.between), ('undecided', (16384., 65536.)))
 
 
 if __name__ == '__main__':

@@ -14,8 +14,8 @@ def median(arm, lines, point):
     return 100 + 10 * point + (50 if arm == 'one' and lines > 16 else 0) + lines / 64
 
 
-def rows_of(run):
-    """Puts rungs and one knee behind each point's row, as they stand in summary.csv."""
+def rows_of(run, knees=lambda rep: [(16, 64)]):
+    """Puts rungs and knees behind each point's row, as they stand in summary.csv; `knees` gives a repetition's (from, to)."""
     rows, run.rows = run.rows, []
     for k, r in enumerate(rows):
         head = r[:13]
@@ -25,9 +25,10 @@ def rows_of(run):
                 run.rows.append(head + ['translation', f'{arm}-{n}-{-(-n // share)}', 'host', 'latency', 'ns', '16']
                                 + [str(x) for x in (m * 3, m - 1, m * 9, m / 2, m, m * 2, m * 3)] + ['', str(m * 20), '1']
                                 + ['measured', '-', 'ok', '', ''])
-        for metric, unit in (('reach_pages', 'count'), ('miss', 'ns')):
-            run.rows.append(head + ['translation', 'knee-1', 'host', metric, unit, '1', '40', '16', '64', '40', '40', '', '', '',
-                                    '40', '', 'measured', '-', 'ok', '', ''])
+        for number, (lo, hi) in enumerate(knees(int(head[2])), 1):
+            for metric, unit in (('reach_pages', 'count'), ('miss', 'ns')):
+                run.rows.append(head + ['translation', f'knee-{number}', 'host', metric, unit, '1', '40', str(lo), str(hi), '40', '40',
+                                        '', '', '', '40', '', 'measured', '-', 'ok', '', ''])
     return run
 
 
@@ -59,6 +60,36 @@ class Ladder(Case):
         for k in (0, 1):
             self.assertAlmostEqual(self.heights(svg, f'line.packed.{k}')[0], median('packed', 4, k), delta=0.5)
         self.assertIn('host: one line a page', ' '.join(svg.texts_of('legend')))
+
+    def bands(self, knees, repeat=3):
+        """[(from, to)] in lines of the bands in the figure of one point, and its legend."""
+        rows_of(Run(self.dir, repeat=repeat).experiment('l', probe='tlb', rows=lambda p, r: [('total', '-', 'measured', 1.0)]), knees).write()
+        self.plot()
+        svg, out = self.svg('l.ladder'), []
+        x = [p[0] for s in svg.shapes('line.one.0') for p in s]
+        while band := [p[0] for s in svg.shapes(f'reach.0.{len(out)}') for p in s]:
+            out.append(tuple(round(LINES[0] * 4 ** ((e - x[0]) / (x[1] - x[0]))) for e in (min(band), max(band))))
+        return out, ' '.join(svg.texts_of('legend'))
+
+    def test_a_repetition_that_misses_a_knee(self):
+        """Its second one is called the first then, and is the others' second one all the same."""
+        out, legend = self.bands(lambda rep: [(96, 128)] if rep == 2 else [(12, 16), (80, 112)])
+        self.assertEqual(out, [(12, 16), (80, 128)])
+        self.assertIn('reach of a translation cache, in pages, in 2 of 3 runs', legend)
+        self.assertEqual(legend.count('reach of'), 2)
+
+    def test_all_repetitions_have_each(self):
+        """control"""
+        out, legend = self.bands(lambda rep: [(12, 16), (80, 112 + 8 * rep)])
+        self.assertEqual(out, [(12, 16), (80, 136)])
+        self.assertEqual(legend.count('reach of'), 1)
+        self.assertNotIn(' of 3', legend)
+
+    def test_knees_of_one_repetition_stay_two(self):
+        """Though one of another repetition overlaps both; it is one of the two."""
+        out, legend = self.bands(lambda rep: [(12, 80)] if rep == 1 else [(10, 32), (48, 96)], 2)
+        self.assertEqual(out, [(10, 80), (48, 96)])
+        self.assertIn('in 1 of 2 runs', legend)
 
     def test_too_many(self):
         rows_of(Run(self.dir).experiment('l', 'batch', tuple('123456'), probe='tlb',

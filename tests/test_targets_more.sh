@@ -113,6 +113,7 @@ for n in 1 2 3 4; do
 		row "$d" $e-$n completion written-completed latency 10000 $((300 + 490 * n))
 	done
 done
+loaded=${id[peer-load-2]}
 begin translation translation.ini
 for e in "${!id[@]}"; do
 	case $e in
@@ -136,13 +137,18 @@ for f in crossing contention translation; do
 	{ echo point,probe,nic,issuer,mover,mem,load,mechanism; sort -u "$tmp/plan"; } >"$top/$f/plan.csv"
 	sed -i 's/^\(1,[^,]*,[^,]*,.*,[0-9]\{2,\}\),\([0-9][0-9]*\),,,,,,,,,,\(measured,.*,ok,,\)$/\1,\2,,,,\2,,,,,,\3/' "$top/$f/summary.csv"
 	cp -r "$top/$f" "$top/$f-2"
+	sed -i 's/"start_ns": .*/"start_ns": 2000000000,/' "$top/$f-2/run.json"
 done
 # what scripts/crossover.py says of real rows has a test of its own
 printf '#!/bin/sh\ncat "$2/crossover.txt"\n' >"$tmp/says" && chmod +x "$tmp/says"
 export PYTHON=$tmp/says
-echo "mechanism=mlock: crossover at 224 KiB [216 KiB, 233 KiB]: staging costs less below it" >"$top/translation/crossover.txt"
+run "$top/crossover" 5 $gpu
+cat >"$top/crossover/crossover.txt" <<-END
+	mechanism=mlock host_page=4k page=4k: crossover between 64 KiB and 256 KiB, by straight lines at 224 KiB [216 KiB, 233 KiB]: staging costs less below it, of 256 B to 4 MiB (8 sizes); registration_cost
+	mechanism=host-register host_page=4k page=4k: no crossover: excluded in the range 256 B to 4 MiB (8 sizes), staging costs less at each; registration_cost
+END
 for f in crossing-quick translation-quick staging; do run "$top/$f" 1 $gpu; done
-cp "$top/translation/crossover.txt" "$top/staging/"
+echo "mechanism=mlock staged_from=host page=4k: crossover between 4 KiB and 16 KiB, by straight lines at 12.5 KiB [11.8 KiB, 13.2 KiB]: staging costs less below it; total_with_registration, intervals 95 % within the run" >"$top/staging/crossover.txt"
 
 said=$(cd "$tmp/good" && "$src/scripts/targets" -s handoff,crossing h200) || bad=1
 if [ $bad -ne 0 ] || grep -q '^NOT MET' <<<"$said"; then
@@ -150,6 +156,11 @@ if [ $bad -ne 0 ] || grep -q '^NOT MET' <<<"$said"; then
 	echo "$said"
 	exit 1
 fi
+
+grep -q '^met *registering against copying *mlock 4k between 64 KiB and 256 KiB; host-register 4k excluded in the range 256 B to 4 MiB (8 sizes)  found' <<<"$said" ||
+	{ echo "not what each pair of arms has in:"; echo "$said"; bad=1; }
+grep -q '^met *the same, by a proxy for a GPU *mlock host 4k between 4 KiB and 16 KiB; of one process  found' <<<"$said" ||
+	{ echo "not that staging/ is one process in:"; echo "$said"; bad=1; }
 
 # of a run of before there were such points it is said, and no more
 rm -rf "$tmp/copy" && cp -r "$tmp/good" "$tmp/copy" && sed -i '/,rate,/d' "$tmp/copy/h200/F3/summary.csv"
@@ -202,12 +213,34 @@ wrong "medians of GPUs that differ" crossing "medians of two runs, crossing, GPU
 wrong "medians beside a load that differ" crossing "medians of two runs, contention, beside a load" "at most 10.0 %" edit 's/,,,,4000,/,,,,4400,/' contention-2/summary.csv
 wrong "medians of registrations that differ" crossing "medians of two runs, translation, registrations" "at most 10.0 %" \
 	edit "/${id[host-alloc]}/s/,,,,1000000,/,,,,1100000,/" translation-2/summary.csv
-wrong "a plan that isn't there" crossing "medians of two runs, crossing" "no row is in both" rm crossing/plan.csv
+wrong "a plan that isn't there" crossing "medians of two runs, crossing" "there is no h200/crossing/plan.csv" rm crossing/plan.csv
+wrong "a row that one run has flagged" crossing "medians of two runs, crossing, host memory" "); 1 in the first run alone (load-gpu-mem-3 )" \
+	edit '/,1200,,,,1200,/!b; /^1,[^,]*,2,/s/,ok,,$/,flagged,crowded,"crowded"/' crossing-2/summary.csv
+wrong "rows that the second run lacks" crossing "medians of two runs, contention, beside a load" "; 10 in the first run alone (peer-load" \
+	edit "/^1,$loaded,/d" contention-2/summary.csv
+wrong "rows that the first run lacks" crossing "medians of two runs, contention, beside a load" "; 10 in the second run alone (peer-load" \
+	edit "/^1,$loaded,/d" contention/summary.csv
+wrong "a class that the second run lacks" crossing "medians of two runs, translation, registrations" "0 of 0; 25 in the first run alone" \
+	edit '/,register,ns,30,/d' translation-2/summary.csv
+wrong "a run that stands twice" crossing "medians of two runs, crossing" "the same run twice" cp crossing/run.json crossing-2/run.json
+wrong "loads of a run that stands twice" crossing "over PCIe, load=both" "the same run twice" cp contention/run.json contention-2/run.json
+wrong "a run that doesn't say when" crossing "medians of two runs, crossing" "no start_ns" edit '/^  "start_ns"/d' crossing/run.json
+# control: what neither run has says nothing against the others
+rm -rf "$tmp/copy" && cp -r "$tmp/good" "$tmp/copy"
+sed -i "/^1,${id[cu-mem]},/s/,ok,,$/,flagged,crowded,\"crowded\"/" "$tmp/copy"/h200/translation{,-2}/summary.csv
+said=$(cd "$tmp/copy" && "$src/scripts/targets" -s crossing h200) || true
+grep -q '^met *medians of two runs, translation, registrations *20 of 20, at most 0.0 %' <<<"$said" || { echo "flagged in both runs should be met in:"; echo "$said"; bad=1; }
 wrong "a short ladder" crossing "a ladder" "8 GiB" edit 's/packed-805306368-49152/packed-805306368-4096/' translation/summary.csv
 wrong "no large registration" crossing "register 4 GiB, dma-buf" "no such row" edit "/${id[dma-buf]}/d" translation/summary.csv
-wrong "no crossover" crossing "registering against copying" "found or excluded" edit 's/crossover at/undecided at/' translation/crossover.txt
-wrong "no crossover of several runs" crossing "registering against copying" "found or excluded" \
-	eval 'mkdir crossover && sed "s/crossover at/undecided at/" translation/crossover.txt >crossover/crossover.txt'
-wrong "no crossover for a GPU" crossing "the same, by a proxy" "found or excluded" edit 's/crossover at/undecided at/' staging/crossover.txt
+wrong "an undecided crossover" crossing "registering against copying" "mlock 4k undecided; host-register 4k excluded in the range" \
+	edit '1s/crossover between .*/undecided: near 224 KiB, but others of 8 sizes/' crossover/crossover.txt
+wrong "several crossovers" crossing "registering against copying" "mlock 4k more than one crossover; host-register 4k excluded" \
+	edit '1s/crossover between .*/more than one crossover, of 256 B to 4 MiB (8 sizes)/' crossover/crossover.txt
+wrong "no two arms" crossing "registering against copying" "found or excluded  h200/crossover: cat: h200/crossover/crossover.txt" rm crossover/crossover.txt
+wrong "an answer that is none" crossing "registering against copying" "says nothing" edit d crossover/crossover.txt
+wrong "one process" crossing "registering against copying" "repeat is 1, at least 3 processes are wanted" edit 's/"repeat": 5/"repeat": 1/' crossover/run.json
+wrong "no run of several processes" crossing "registering against copying" "h200/crossover: there is no such run" \
+	eval 'cp crossover/crossover.txt translation/ && rm -r crossover'
+wrong "no crossover for a GPU" crossing "the same, by a proxy" "mlock host 4k undecided" edit 's/crossover between/undecided: between/' staging/crossover.txt
 [ $bad -eq 0 ] && echo "every wrong result is found out"
 [ $bad -eq 0 ]

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From which size on one way of sending costs less than another: where two lines over the size meet,
-with an interval. No matplotlib here.
+"""From which size on one way of sending costs less than another: between which sizes two arms change
+sides, and where two lines over the size meet. No matplotlib here.
 
 At each size that both arms have, the difference of their means has an interval: both arms' half
 widths, as of independent means (over runs with two repetitions or more, else within the run).
-Between sizes means and ends are joined by straight lines, since what is compared is linear in the
-size. A size is sure where the difference's interval doesn't hold nought. The crossover is where
+A size is sure where that interval doesn't hold nought. The crossover is between the last size at which
+one arm is sure to be better and the next one at which the other is: that follows from what was measured alone.
+Where in there is an assumption: means and ends are joined by straight lines, the crossover is where
 the means' line meets nought, and its interval reaches from where the first end meets it to where the
-other one does: there the two can't be told apart. Where all sizes are sure and alike it is
-excluded in their range; it is never guessed beyond the sizes that were measured.
+other one does. That interval holds what the means may be off, and not how far the arms are from straight lines.
+Where all sizes are sure and alike it is excluded in their range, if there are enough of them; it is
+never guessed beyond the sizes that were measured.
 """
 import math
 from collections import namedtuple
 
 # found: 'crossover', 'excluded', 'undecided' or 'several'; at, lo, hi: sizes; below: which arm costs less
-# below it, or everywhere ('a' or 'b'); sizes: first and last that both have
-Found = namedtuple('Found', 'found at lo hi below sizes n')
+# below it, or everywhere ('a' or 'b'); sizes: first and last that both have; between: the last that is sure on
+# one side and the first that is on the other
+Found = namedtuple('Found', 'found at lo hi below sizes n between', defaults=(None,))
+# Sizes that a range has, at least, for a crossover to be excluded in it: its ends, and one inside.
+RANGE = 3
 
 
 def bare(a, b):
@@ -63,15 +68,16 @@ def crossover(a, b):
         return Found('undecided', None, None, None, None, ends, len(d))
     less = 'a' if signs[0] > 0 else 'b'
     if not changes:
-        return Found('excluded', None, None, None, less, ends, len(d))
+        return Found('excluded' if len(d) >= RANGE else 'undecided', None, None, None, less, ends, len(d))
     if len(changes) > 1:
         return Found('several', None, None, None, None, ends, len(d))
     first, last = known[changes[0] - 1], known[changes[0]]
+    between = d[first][0], d[last][0]
     near, far = (0, 2) if signs[0] > 0 else (2, 0)      # the end that leaves its side first
     lo, at = meets(d, first, last, near), meets(d, first, last, 1)
     back = [(-t, *v) for t, *v in reversed(d[first:last + 1])]
     hi = -meets(back, 0, len(back) - 1, far)
     # a size that isn't sure outside of these two could hold another one
     if any(not sure(x) for x in d[:first] + d[last:]):
-        return Found('undecided', at, lo, hi, less, ends, len(d))
-    return Found('crossover', at, lo, hi, less, ends, len(d))
+        return Found('undecided', at, lo, hi, less, ends, len(d), between)
+    return Found('crossover', at, lo, hi, less, ends, len(d), between)

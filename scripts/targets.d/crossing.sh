@@ -5,7 +5,8 @@
 #                             fivestage run configs/NAME.ini, twice
 #   contention-5/             the same with --repeat 5: five processes, if it is there
 #   crossing-quick/ translation-quick/
-#   crossover/                fivestage run configs/crossover.ini --repeat 5; without it translation/ is asked
+#   crossover/                fivestage run configs/crossover.ini --repeat 5: translation/ is one process, which says
+#                             nothing of the next one
 #   nvbandwidth.txt           nvbandwidth (github.com/NVIDIA/nvbandwidth) on the same machine, minutes apart; of several
 #                             runs, one after another in it, the range counts
 
@@ -35,6 +36,17 @@ beside() {
 		"$(awk "BEGIN { printf \"%+.1f %% (%.4g, nvbandwidth %.4g\", $off, $mean, $least; if ($most > $least) printf \" to %.4g\", $most; printf \")\" }")" "within $nvb_percent %" "$from"
 }
 
+# same_run A B: why B is no second run, if it isn't one: a copy agrees with itself.
+same_run() {
+	local start
+	start=$(fact "$1" start_ns)
+	if [ -z "$start" ]; then
+		echo "run.json has no start_ns"
+	elif [ "$start" = "$(fact "$2" start_ns)" ]; then
+		echo "the same run twice"
+	fi
+}
+
 # under WHAT SETTING...: a victim under a saturating load: two processes' totals, and the
 # interval that grows most over the same without load.
 under() {
@@ -44,6 +56,7 @@ under() {
 	a=$mean
 	[ -n "$why" ] || series "$d/contention-2" "$(id path "$@" "load=$load")" total - latency "$messages"
 	b=$mean
+	why=${why:-$(same_run "$d/contention" "$d/contention-2")}
 	if [ -n "$why" ]; then
 		line "NOT MET" "$what, load=$load" - "two runs within $load_percent %" "$from" "$why"
 		return
@@ -69,46 +82,92 @@ under() {
 
 # twice NAME: medians of the rows of two runs, by what takes part: GPUs and their memory alone; host memory, or a CPU as NIC,
 # besides; CPUs alone; anything beside a load; registrations, which a CPU does in the kernel and the driver. How well a
-# figure can be repeated is another matter for each.
+# figure can be repeated is another matter for each. A row that is ok in one run alone can't be repeated either: it would
+# make a worse run look better if it only dropped out. What neither run has an ok row of (skipped; an order that fails by
+# intention) counts for nothing, and a point that stands in two experiments counts once.
 twice() {
-	local a=$d/$1 b=$d/$1-2 reason class bad what text
+	local a=$d/$1 b=$d/$1-2 reason class good bad first second text what f
 	reason=$(unusable "$a")
 	reason=${reason:-$(unusable "$b")}
+	reason=${reason:-$(same_run "$a" "$b")}
+	for f in "$a"/{plan,summary}.csv "$b"/{plan,summary}.csv; do
+		[ -f "$f" ] || reason=${reason:-there is no $f}
+	done
 	if [ -n "$reason" ]; then
 		line "NOT MET" "medians of two runs, $1" - "within $twice_percent %" "$a" "$reason"
 		return
 	fi
 	awk -F, -v limit=$twice_percent '
 		FNR == 1 { file++; for (i = 1; i <= NF; i++) col[file, $i] = i; next }
-		file == 1 {
+		file <= 2 {
 			host = 0
 			for (i = 1; i <= NF; i++) if ($i == "host") host = 1
-			soft = $col[1, "nic"] == "soft" && $col[1, "probe"] ~ /^(path|pingpong|store|rate|rtt)$/
-			cpu = $col[1, "issuer"] == "cpu" || $col[1, "mover"] == "cpu"
-			busy = $col[1, "load"] != "" && $col[1, "load"] != "none"
-			class[$col[1, "point"]] = $col[1, "probe"] == "register" ? "register" : busy ? "load" : cpu ? "cpu" : host || soft ? "host" : "gpu"
+			soft = $col[file, "nic"] == "soft" && $col[file, "probe"] ~ /^(path|pingpong|store|rate|rtt)$/
+			cpu = $col[file, "issuer"] == "cpu" || $col[file, "mover"] == "cpu"
+			busy = $col[file, "load"] != "" && $col[file, "load"] != "none"
+			class[$col[file, "point"]] = $col[file, "probe"] == "register" ? "register" : busy ? "load" : cpu ? "cpu" : host || soft ? "host" : "gpu"
 			next
 		}
 		$col[file, "status"] == "ok" && $col[file, "p50"] != "" && $col[file, "n"] > 1 {
-			k = $col[file, "point"] " " $col[file, "stage"] " " $col[file, "interval"] " " $col[file, "metric"]
-			x = $col[file, "p50"]
-			if (file == 2) first[k] = x
-			else if (k in first) {
-				c = class[$col[file, "point"]]
-				n[c]++
-				off = first[k] ? 100 * (x / first[k] - 1) : 0
+			k = $col[file, "point"] " " $col[file, "rep"] " " $col[file, "stage"] " " $col[file, "interval"] " " $col[file, "metric"]
+			if (!(k in name)) name[k] = $col[file, "experiment"] " " $col[file, "value"]
+			point[k] = $col[file, "point"]
+			median[file, k] = $col[file, "p50"]
+		}
+		END {
+			for (k in name) {
+				c = class[point[k]] ? class[point[k]] : "unplanned"
+				have[c] = 1
+				if (!((3, k) in median) || !((4, k) in median)) {
+					if ((3, k) in median) first[c]++; else second[c]++
+					if (!(c in alone) || name[k] < alone[c]) alone[c] = name[k]
+					continue
+				}
+				x = median[3, k]
+				off = x ? 100 * (median[4, k] / x - 1) : 0
 				if (off < 0) off = -off
 				if (off > limit) bad[c]++
-				if (off > worst[c]) { worst[c] = off; at[c] = $col[file, "experiment"] " " $col[file, "value"] }
+				if (!n[c]++ || off > worst[c]) { worst[c] = off; at[c] = name[k] }
 			}
-		}
-		END { for (c in n) printf "%s %d %d of %d, at most %.1f %% (%s)\n", c, bad[c], n[c] - bad[c], n[c], worst[c], at[c] }' \
-		"$a/plan.csv" "$a/summary.csv" "$b/summary.csv" >"$tmp/twice" 2>/dev/null
+			for (c in have) {
+				printf "%s %d %d %d %d %d of %d", c, n[c], bad[c], first[c], second[c], n[c] - bad[c], n[c]
+				if (n[c]) printf ", at most %.1f %% (%s)", worst[c], at[c]
+				if (first[c]) printf "; %d in the first run alone", first[c]
+				if (second[c]) printf "; %d in the second run alone", second[c]
+				if (c in alone) printf " (%s)", alone[c]
+				print ""
+			}
+		}' "$a/plan.csv" "$b/plan.csv" "$a/summary.csv" "$b/summary.csv" >"$tmp/twice" 2>/dev/null
 	[ -s "$tmp/twice" ] || line "NOT MET" "medians of two runs, $1" - "within $twice_percent %" "$a" "no row is in both"
-	for what in "gpu:GPUs alone" "host:host memory or a CPU NIC" "cpu:CPUs alone" "load:beside a load" "register:registrations"; do
-		read -r class bad text < <(grep "^${what%%:*} " "$tmp/twice") || continue
-		verdict "$bad == 0" "medians of two runs, $1, ${what#*:}" "$text" "within $twice_percent %" "$a"
+	for what in "gpu:GPUs alone" "host:host memory or a CPU NIC" "cpu:CPUs alone" "load:beside a load" "register:registrations" "unplanned:in no plan"; do
+		read -r class good bad first second text < <(grep "^${what%%:*} " "$tmp/twice") || continue
+		verdict "$good > 0 && $bad == 0 && $first + $second == 0" "medians of two runs, $1, ${what#*:}" "$text" "within $twice_percent %" "$a"
 	done
+}
+
+# crossovers WHAT DIR PROCESSES [OPTION...]: what scripts/crossover.py says of each pair of arms, shortly. Met if each has a
+# crossover, or none in the range. So many processes at least are wanted: one's interval says nothing of the next one.
+crossovers() {
+	local what=$1 from=$2 least=$3 reason said short count
+	shift 3
+	reason=$(unusable "$from")
+	count=$(fact "$from" repeat)
+	[ -n "$reason" ] || [ "${count:-0}" -ge "$least" ] || reason="repeat is ${count:-not said}, at least $least processes are wanted"
+	if [ -z "$reason" ]; then
+		said=$("${PYTHON:-python3}" "$here/crossover.py" "$from" "$@" 2>&1) || reason=${said:-scripts/crossover.py says nothing}
+		[ -n "$said" ] || reason=${reason:-scripts/crossover.py says nothing}
+	fi
+	if [ -n "$reason" ]; then
+		line "NOT MET" "$what" - "found or excluded" "$from" "$(paste -sd ' ' <<<"$reason")"
+		return
+	fi
+	# MECHANISM OTHER...: ANSWER
+	short=$(sed -E 's/^mechanism=//; s/host_page=([^ :]*) page=\1/page=\1/; s/^([^:]*): /\1\t/
+		s/\tcrossover (between .*), by straight lines.*/\t\1/; s/\tno crossover: (excluded in the range [^,]*).*/\t\1/
+		s/\t(undecided|more than one crossover)\>.*/\t\1/; s/\tno (size|value) has a figure.*/\tno figure/
+		s/ [a-z_]*=/ /g; s/\t/ /' <<<"$said" | paste -sd ';' | sed 's/;/; /g')
+	case $said in *"within the run"*) short="$short; of one process" ;; esac
+	verdict "$(grep -c ': crossover between \|: no crossover: excluded' <<<"$said") == $(wc -l <<<"$said")" "$what" "$short" "found or excluded" "$from"
 }
 
 crossing_targets() {
@@ -147,15 +206,8 @@ crossing_targets() {
 		series "$d/translation" "$(id register mechanism=$l bytes=$register_bytes $([ $l != host-register ] || echo host_page=4k))" translation - register 1
 		most "register 4 GiB, $l" 60 s 1e9
 	done
-	# of several runs, where there are some: a run's own interval says nothing of the next one
-	local both=$d/crossover
-	[ -d "$both" ] || both=$d/translation
-	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$both" 2>&1)
-	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "registering against copying" \
-		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover at //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$both"
-	reach=$("${PYTHON:-python3}" "$here/crossover.py" "$d/staging" --metric total_with_registration 2>&1)
-	verdict "$(grep -c 'crossover at\|excluded' <<<"$reach") > 0 && $(grep -cv 'crossover at\|excluded' <<<"$reach") == 0" "the same, by a proxy for a GPU" \
-		"$(grep -o 'crossover at [^:]*\|excluded[^:]*' <<<"$reach" | sed '2,$s/crossover at //' | paste -sd ';' | sed 's/;/; /g')" "found or excluded" "$d/staging"
+	crossovers "registering against copying" "$d/crossover" 3
+	crossovers "the same, by a proxy for a GPU" "$d/staging" 1 --metric total_with_registration
 	twice crossing
 	twice contention
 	twice translation

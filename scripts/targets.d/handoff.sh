@@ -80,6 +80,7 @@ took() {
 		reason=${reason:-$(unusable "$d")}
 		# a point that shows a failure fails its run: 1 is no reason
 		case $(fact "$d" exit_code) in 0 | 1) ;; *) reason=${reason:-exit code $(fact "$d" exit_code)} ;; esac
+		[ -n "$(fact "$d" start_ns)" ] && [ -n "$(fact "$d" end_ns)" ] || reason=${reason:-no start or end in run.json}
 		[ -z "$reason" ] && sum=$(calc "$sum + ($(fact "$d" end_ns) - $(fact "$d" start_ns)) / 1e9")
 	done
 	if [ -n "$reason" ]; then
