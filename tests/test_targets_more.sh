@@ -148,7 +148,8 @@ cat >"$top/crossover/crossover.txt" <<-END
 	mechanism=host-register host_page=4k page=4k: no crossover: excluded in the range 256 B to 4 MiB (8 sizes), staging costs less at each; registration_cost
 END
 for f in crossing-quick translation-quick staging; do run "$top/$f" 1 $gpu; done
-echo "mechanism=mlock staged_from=host page=4k: crossover between 4 KiB and 16 KiB, by straight lines at 12.5 KiB [11.8 KiB, 13.2 KiB]: staging costs less below it; total_with_registration, intervals 95 % within the run" >"$top/staging/crossover.txt"
+run "$top/staging-5" 5 $gpu
+echo "mechanism=mlock staged_from=host page=4k: crossover between 4 KiB and 16 KiB, by straight lines at 12.5 KiB [11.8 KiB, 13.2 KiB]: staging costs less below it; total_with_registration, intervals 95 % over the runs" >"$top/staging-5/crossover.txt"
 
 said=$(cd "$tmp/good" && "$src/scripts/targets" -s handoff,crossing h200) || bad=1
 if [ $bad -ne 0 ] || grep -q '^NOT MET' <<<"$said"; then
@@ -159,8 +160,8 @@ fi
 
 grep -q '^met *registering against copying *mlock 4k between 64 KiB and 256 KiB; host-register 4k excluded in the range 256 B to 4 MiB (8 sizes)  found' <<<"$said" ||
 	{ echo "not what each pair of arms has in:"; echo "$said"; bad=1; }
-grep -q '^met *the same, by a proxy for a GPU *mlock host 4k between 4 KiB and 16 KiB; of one process  found' <<<"$said" ||
-	{ echo "not that staging/ is one process in:"; echo "$said"; bad=1; }
+grep -q '^met *the same, by a proxy for a GPU *mlock host 4k between 4 KiB and 16 KiB  found' <<<"$said" ||
+	{ echo "not what a proxy's arms have in:"; echo "$said"; bad=1; }
 
 # of a run of before there were such points it is said, and no more
 rm -rf "$tmp/copy" && cp -r "$tmp/good" "$tmp/copy" && sed -i '/,rate,/d' "$tmp/copy/h200/F3/summary.csv"
@@ -241,6 +242,6 @@ wrong "an answer that is none" crossing "registering against copying" "says noth
 wrong "one process" crossing "registering against copying" "repeat is 1, at least 3 processes are wanted" edit 's/"repeat": 5/"repeat": 1/' crossover/run.json
 wrong "no run of several processes" crossing "registering against copying" "h200/crossover: there is no such run" \
 	eval 'cp crossover/crossover.txt translation/ && rm -r crossover'
-wrong "no crossover for a GPU" crossing "the same, by a proxy" "mlock host 4k undecided" edit 's/crossover between/undecided: between/' staging/crossover.txt
+wrong "no crossover for a GPU" crossing "the same, by a proxy" "mlock host 4k undecided" edit 's/crossover between/undecided: between/' staging-5/crossover.txt
 [ $bad -eq 0 ] && echo "every wrong result is found out"
 [ $bad -eq 0 ]

@@ -5,8 +5,8 @@
 #                             fivestage run configs/NAME.ini, twice
 #   contention-5/             the same with --repeat 5: five processes, if it is there
 #   crossing-quick/ translation-quick/
-#   crossover/                fivestage run configs/crossover.ini --repeat 5: translation/ is one process, which says
-#                             nothing of the next one
+#   crossover/ staging-5/     fivestage run configs/crossover.ini --repeat 5, and staging.ini: translation/ and staging/ are
+#                             of one process, which says nothing of the next one
 #   nvbandwidth.txt           nvbandwidth (github.com/NVIDIA/nvbandwidth) on the same machine, minutes apart; of several
 #                             runs, one after another in it, the range counts
 
@@ -145,14 +145,14 @@ twice() {
 	done
 }
 
-# crossovers WHAT DIR PROCESSES [OPTION...]: what scripts/crossover.py says of each pair of arms, shortly. Met if each has a
-# crossover, or none in the range. So many processes at least are wanted: one's interval says nothing of the next one.
+# crossovers WHAT DIR [OPTION...]: what scripts/crossover.py says of each pair of arms, shortly. Met if each has a
+# crossover, or none in the range. Several processes are wanted: one's interval says nothing of the next one.
 crossovers() {
-	local what=$1 from=$2 least=$3 reason said short count
-	shift 3
+	local what=$1 from=$2 reason said short count
+	shift 2
 	reason=$(unusable "$from")
 	count=$(fact "$from" repeat)
-	[ -n "$reason" ] || [ "${count:-0}" -ge "$least" ] || reason="repeat is ${count:-not said}, at least $least processes are wanted"
+	[ -n "$reason" ] || [ "${count:-0}" -ge 3 ] || reason="repeat is ${count:-not said}, at least 3 processes are wanted"
 	if [ -z "$reason" ]; then
 		said=$("${PYTHON:-python3}" "$here/crossover.py" "$from" "$@" 2>&1) || reason=${said:-scripts/crossover.py says nothing}
 		[ -n "$said" ] || reason=${reason:-scripts/crossover.py says nothing}
@@ -166,7 +166,6 @@ crossovers() {
 		s/\tcrossover (between .*), by straight lines.*/\t\1/; s/\tno crossover: (excluded in the range [^,]*).*/\t\1/
 		s/\t(undecided|more than one crossover)\>.*/\t\1/; s/\tno (size|value) has a figure.*/\tno figure/
 		s/ [a-z_]*=/ /g; s/\t/ /' <<<"$said" | paste -sd ';' | sed 's/;/; /g')
-	case $said in *"within the run"*) short="$short; of one process" ;; esac
 	verdict "$(grep -c ': crossover between \|: no crossover: excluded' <<<"$said") == $(wc -l <<<"$said")" "$what" "$short" "found or excluded" "$from"
 }
 
@@ -206,8 +205,8 @@ crossing_targets() {
 		series "$d/translation" "$(id register mechanism=$l bytes=$register_bytes $([ $l != host-register ] || echo host_page=4k))" translation - register 1
 		most "register 4 GiB, $l" 60 s 1e9
 	done
-	crossovers "registering against copying" "$d/crossover" 3
-	crossovers "the same, by a proxy for a GPU" "$d/staging" 1 --metric total_with_registration
+	crossovers "registering against copying" "$d/crossover"
+	crossovers "the same, by a proxy for a GPU" "$d/staging-5" --metric total_with_registration
 	twice crossing
 	twice contention
 	twice translation
