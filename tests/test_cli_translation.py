@@ -168,6 +168,10 @@ class Translation(Case):
             r = self.run_it('run', os.path.join(CONFIGS, name), '--dry-run')
             self.assertIn('points', r.stdout, name)
 
+    def test_what_was_registered_is_said_to_be_seen(self):
+        self.run_out('probe=register', 'mechanism=mlock,populate', 'bytes=1M')
+        self.assertEqual([rep['verified'] for p in self.run_json()['points'].values() for rep in p.values()], ['yes', 'yes'])
+
     def test_crossover_has_the_arms_of_translation(self):
         def sections(name):
             ini = configparser.ConfigParser()

@@ -34,6 +34,7 @@ struct reg {
 	uint64_t handle, size;
 	int fd;
 	char why[200];
+	const char *unasked;  /* of verify: who can't be asked here; NULL: it was seen */
 };
 
 struct mech_ops {

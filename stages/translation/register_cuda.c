@@ -316,6 +316,8 @@ static int dmabuf_verify(struct reg *r)
 {
 	off_t bytes = lseek(r->fd, 0, SEEK_END);
 
+	if (bytes < 0)
+		r->unasked = "the dma-buf tells no size";
 	return bytes < 0 || (size_t)bytes >= r->bytes ? 0 :
 	       fs_fail(EFAULT, "the dma-buf is of %lld bytes, %zu were asked for", (long long)bytes, r->bytes);
 }
