@@ -21,7 +21,10 @@
 /* One copy, called: what only the flexible form has. */
 #define HD_CALLED static __host__ __device__ __noinline__
 #else
-#define HD static inline __attribute__((always_inline))
+#ifndef HD_INLINE /* in sanitizers' builds it is the compiler's choice (meson.build) */
+#define HD_INLINE inline __attribute__((always_inline))
+#endif
+#define HD static HD_INLINE
 #define HD_CALLED static __attribute__((noinline, unused))
 #endif
 
