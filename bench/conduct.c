@@ -332,7 +332,7 @@ int conduct(struct plan *p, const struct machine *m, const struct options *o,
 			fs_note("%s: %d points and repetitions stand, %d failed and %d missing ones %s", o->dir,
 				o->from->kept, o->from->failed, o->from->missing, o->from->failed + o->from->missing ?
 				"are measured now" : "are left: nothing is measured");
-		/* What is whole stays as it is, to the byte; a table that is gone is merged again. */
+		/* What is whole stays as it is, to the byte; a summary.csv that is gone is merged again, out of the points. */
 		if (o->from && o->from->complete && c.done == p->npoints * o->repeat && results_there(o)) {
 			results_tidy(&c.res, p, o);
 			code = exit_of(&c.tally);

@@ -143,11 +143,12 @@ static json_t *file_json(const char *path)
 
 static json_t *value_json(const char *path, const char *key)
 {
-	char v[512], words[600];
+	char v[8192], words[600]; /* a list of CPUs may be long */
+	int rc = sysfile_value(v, sizeof(v), key, "%s", path);
 
-	if (!sysfile_value(v, sizeof(v), key, "%s", path))
+	if (!rc)
 		return text(v);
-	snprintf(words, sizeof(words), "no \"%s\" in %s", key, path);
+	snprintf(words, sizeof(words), rc == -EOVERFLOW ? "\"%s\" in %s is too long" : "no \"%s\" in %s", key, path);
 	return reason(words);
 }
 

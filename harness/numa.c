@@ -21,10 +21,8 @@ enum { NODES_MAX = 1024, PAGES_ASKED = 256 };
 
 const char *numa_nodes(char *buf, size_t len)
 {
-	char list[4096];
-	int none = sysfile_line(list, sizeof(list), SYS_NODE "/has_memory") && sysfile_line(list, sizeof(list), SYS_NODE "/online");
-
-	snprintf(buf, len, "%s", none ? "0" : list);
+	if (sysfile_line(buf, len, SYS_NODE "/has_memory") && sysfile_line(buf, len, SYS_NODE "/online"))
+		snprintf(buf, len, "0");
 	return buf;
 }
 

@@ -23,8 +23,8 @@ struct row {
 	char origin[12];        /* measured, emulated, fitted */
 	char order_class[12];   /* guaranteed, relied-on, unsafe, "-" */
 	enum fs_status status;
-	char reason_code[24];   /* one word, "" when ok and there is a number */
-	char reason[256];       /* in words, "" when ok */
+	char reason_code[24];   /* one word; when ok "", or a finding */
+	char reason[256];       /* in words */
 };
 
 struct rows {

@@ -206,9 +206,9 @@ processes() {
 	awk -F, -v OFS=, -v slower="$1" -v n="$2" '$17 == "latency" && $3 > n { next } $3 == 2 && $17 == "latency" { $20 *= slower } 1' contention/summary.csv >contention-5/summary.csv
 }
 export -f processes
-wrong "processes that differ" crossing "the same in several processes" "3000 to 3180 ns in 3, 6.0 %" processes 1.06 3
-wrong "too few processes" crossing "the same in several processes" "3000 to 3000 ns in 2, 0.0 %" processes 1 2
-wrong "a process that is missing" crossing "the same in several processes" "no row in repetition 6" processes 1 6
+wrong "processes that differ" crossing "over PCIe, load=h2d, several processes" "3000 to 3180 ns in 3, 6.0 %" processes 1.06 3
+wrong "too few processes" crossing "over PCIe, load=h2d, several processes" "3000 to 3000 ns in 2, 0.0 %" processes 1 2
+wrong "a process that is missing" crossing "over PCIe, load=h2d, several processes" "no row in repetition 6" processes 1 6
 wrong "medians that differ" crossing "medians of two runs, crossing, host memory" "at most 4.0 %" edit 's/,,,,1200,/,,,,1248,/' crossing-2/summary.csv
 wrong "medians of GPUs that differ" crossing "medians of two runs, crossing, GPUs alone" "at most 3.7 %" edit 's/,,,,488,/,,,,506,/' crossing-2/summary.csv
 wrong "medians beside a load that differ" crossing "medians of two runs, contention, beside a load" "at most 10.0 %" edit 's/,,,,4000,/,,,,4400,/' contention-2/summary.csv

@@ -70,13 +70,19 @@ under() {
 	off=$(calc "100 * ($b / $a - 1)")
 	verdict "$off <= $load_percent && $off >= -$load_percent" "$what, load=$load" \
 		"$(awk "BEGIN { printf \"%.0f and %.0f ns, %+.1f %%\", $a, $b, $off }"); $grown" "two runs within $load_percent %" "$d/contention"
+}
+
+# processes WHAT SETTING...: the same in several processes, where there is such a run: any two of them.
+processes() {
+	local what=$1 load=$2
+	shift 2
 	[ -d "$d/contention-5" ] || return
 	series "$d/contention-5" "$(id path "$@" "load=$load")" total - latency "$messages"
 	if [ -n "$why" ]; then
-		line "NOT MET" "the same in several processes" - "each two within $load_percent %" "$from" "$why"
+		line "NOT MET" "$what, load=$load, several processes" - "each two within $load_percent %" "$from" "$why"
 		return
 	fi
-	verdict "$reps >= 3 && $hi / $lo - 1 <= $load_percent / 100" "the same in several processes" \
+	verdict "$reps >= 3 && $hi / $lo - 1 <= $load_percent / 100" "$what, load=$load, several processes" \
 		"$(awk "BEGIN { printf \"%.0f to %.0f ns in %d, %.1f %%\", $lo, $hi, $reps, 100 * ($hi / $lo - 1) }")" "each two within $load_percent %" "$d/contention-5"
 }
 
@@ -193,7 +199,9 @@ crossing_targets() {
 
 	for l in h2d d2h both; do
 		under "over PCIe" $l ordering=sys-fence-record
+		processes "over PCIe" $l ordering=sys-fence-record
 		under "inside the GPU" $l nic=peer nic_gpu=gpu
+		processes "inside the GPU" $l nic=peer nic_gpu=gpu
 	done
 
 	reach=$(awk -F, 'FNR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }

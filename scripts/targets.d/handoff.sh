@@ -80,6 +80,8 @@ took() {
 		reason=${reason:-$(unusable "$d")}
 		# a point that shows a failure fails its run: 1 is no reason
 		case $(fact "$d" exit_code) in 0 | 1) ;; *) reason=${reason:-exit code $(fact "$d" exit_code)} ;; esac
+		# how long it rested in between is no time of the run
+		grep -q '^  "resumptions": \[$' "$d/run.json" 2>/dev/null && reason=${reason:-the run was resumed}
 		[ -n "$(fact "$d" start_ns)" ] && [ -n "$(fact "$d" end_ns)" ] || reason=${reason:-no start or end in run.json}
 		[ -z "$reason" ] && sum=$(calc "$sum + ($(fact "$d" end_ns) - $(fact "$d" start_ns)) / 1e9")
 	done
