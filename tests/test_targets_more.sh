@@ -206,6 +206,7 @@ processes() {
 	awk -F, -v OFS=, -v slower="$1" -v n="$2" '$17 == "latency" && $3 > n { next } $3 == 2 && $17 == "latency" { $20 *= slower } 1' contention/summary.csv >contention-5/summary.csv
 }
 export -f processes
+wrong "a run that rested" crossing "the set" "the run was resumed" edit '1a\  "resumptions": [\n  ],' contention/run.json
 wrong "processes that differ" crossing "over PCIe, load=h2d, several processes" "3000 to 3180 ns in 3, 6.0 %" processes 1.06 3
 wrong "too few processes" crossing "over PCIe, load=h2d, several processes" "3000 to 3000 ns in 2, 0.0 %" processes 1 2
 wrong "a process that is missing" crossing "over PCIe, load=h2d, several processes" "no row in repetition 6" processes 1 6
