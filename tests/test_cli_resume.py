@@ -200,6 +200,19 @@ class Resume(Case):
         self.path('out/run.json', json.dumps(j))
         self.resume()
 
+    def test_a_table_that_cant_stand(self):
+        self.make()
+        self.cut()
+        table = os.path.join(self.out, 'summary.csv')
+        os.unlink(table)
+        os.mkdir(table)
+        r = self.resume(code=FAILED)
+        self.assertIn("summary.csv: can't rename", r.stderr)
+        self.assertIn('to go on: ', r.stderr)
+        self.assertFalse(self.run_json()['complete'])
+        os.rmdir(table)
+        self.assertNotIn('to go on', self.resume().stderr)
+
     def test_samples_that_cant_stand(self):
         self.make('--raw')
         name = next(n for n in self.points() if not n.endswith('.samples.csv'))
