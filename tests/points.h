@@ -51,6 +51,21 @@ static inline int point_refused(const struct point *pt, const struct machine *m,
 	return rc;
 }
 
+/* Runs the point; fails the test unless it ends with -code and with words that hold both. fs_reason() has them after. */
+static inline void point_fails(const struct point *pt, int code, const char *says, const char *more)
+{
+	struct rows rs;
+	char text[512];
+	int rc;
+
+	rows_init(&rs);
+	fs_reason_clear();
+	rc = pt->probe->run(pt, &rs);
+	rows_free(&rs);
+	if (rc != -code || !strstr(fs_reason(), says) || !strstr(fs_reason(), more))
+		fail_msg("%s: %d \"%s\", should be %d and say \"%s\", \"%s\"", fs_point_text(pt, text, sizeof(text)), rc, fs_reason(), -code, says, more);
+}
+
 static inline const struct row *row_of(const struct rows *rs, const char *stage, const char *interval, const char *metric)
 {
 	for (size_t i = 0; i < rs->n; i++)

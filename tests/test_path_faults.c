@@ -56,19 +56,11 @@ static void faults_end_in_words(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		struct point pt;
-		struct rows rs;
-		int rc;
 
 		/* the fault is in the middle: message 100 */
 		point_of(&pt, "issuer=cpu messages=200 warmup=0");
 		point_set(&pt, faults[i].point);
-		fs_reason_clear();
-		rows_init(&rs);
-		rc = probe_path.run(&pt, &rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || (!strstr(faults[i].point, "messages") && !strstr(fs_reason(), faults[i].more)))
-			fail_msg("%s: %d \"%s\", should be %d and say \"%s\", \"%s\"", faults[i].point, rc, fs_reason(),
-				 -faults[i].code, faults[i].says, faults[i].more);
-		rows_free(&rs);
+		point_fails(&pt, faults[i].code, faults[i].says, strstr(faults[i].point, "messages") ? "" : faults[i].more);
 		point_set(&pt, "fault=none"); /* control */
 		path_run(&pt);
 	}

@@ -147,16 +147,10 @@ static void faults_end_in_words(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		struct point pt;
-		struct rows rs;
-		int rc;
 
 		quiet_point(&pt, faults[i].point);
-		rows_init(&rs);
-		fs_reason_clear();
-		rc = probe_quiet.run(&pt, &rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || strstr(fs_reason(), faults[i].never))
-			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
-		rows_free(&rs);
+		point_fails(&pt, faults[i].code, faults[i].says, "");
+		assert_null(strstr(fs_reason(), faults[i].never));
 	}
 }
 

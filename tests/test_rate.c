@@ -280,18 +280,11 @@ static void faults_end_in_words(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		struct point pt;
-		struct rows rs;
-		int rc;
 
 		rate_point(&pt, "messages=3000 warmup=64");
 		point_set(&pt, faults[i].point);
-		rows_init(&rs);
-		fs_reason_clear();
-		rc = probe_rate.run(&pt, &rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more) ||
-		    !strstr(fs_reason(), "ordering=") != !strstr(faults[i].says, "ordering=")) /* control: safe orders aren't blamed */
-			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
-		rows_free(&rs);
+		point_fails(&pt, faults[i].code, faults[i].says, faults[i].more);
+		assert_int_equal(!strstr(fs_reason(), "ordering="), !strstr(faults[i].says, "ordering=")); /* control: safe orders aren't blamed */
 		point_set(&pt, "fault=none"); /* control */
 		run_rate(&pt);
 	}

@@ -285,18 +285,11 @@ static void faults_end_in_words(void **state)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		uint64_t until = deadline_in_s(120);
 		struct point pt;
-		struct rows rs;
-		int rc;
 
 		cpu_point(&pt, "messages=160 warmup=16");
 		point_set(&pt, faults[i].point);
-		rows_init(&rs);
-		fs_reason_clear();
-		rc = probe_rate.run(&pt, &rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more))
-			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
+		point_fails(&pt, faults[i].code, faults[i].says, faults[i].more);
 		assert_false(deadline_over(until));
-		rows_free(&rs);
 		point_set(&pt, "fault=none"); /* control */
 		run_cpu(&pt);
 	}

@@ -392,17 +392,10 @@ static void faults_end_in_words(void **state)
 	need_two_cpus();
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		struct point pt;
-		struct rows rs;
-		int rc;
 
 		proxy_point(&pt, "messages=160 warmup=16");
 		point_set(&pt, faults[i].point);
-		rows_init(&rs);
-		fs_reason_clear();
-		rc = probe_rate.run(&pt, &rs);
-		if (rc != -faults[i].code || !strstr(fs_reason(), faults[i].says) || !strstr(fs_reason(), faults[i].more))
-			fail_msg("%s: %d, %s", faults[i].point, rc, fs_reason());
-		rows_free(&rs);
+		point_fails(&pt, faults[i].code, faults[i].says, faults[i].more);
 		point_set(&pt, "fault=none"); /* control */
 		if (!i)
 			run_proxy(&pt);
